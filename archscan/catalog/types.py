@@ -1,0 +1,112 @@
+"""The compiled form of `rules/`: what is known of architectures, macros, features, evidence, packages, and the rules."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from archscan.model.finding import Evidence
+from archscan.model.target import Target, Universe
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A per-SM limit with its source; value None = undocumented."""
+
+    value: int | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One SM: products, family, limits."""
+
+    sm: int
+    name: str  # "Blackwell (consumer)"
+    products: tuple[str, ...]
+    family: tuple[int, ...]
+    limits: dict[str, Limit]  # smem_per_block_optin_bytes, max_threads_per_sm, ... (keys of sm_limits.json)
+    nvcc: str = ""  # first and last toolkit that compiles for it: "12.8-", "-12.9"
+
+
+@dataclass(frozen=True)
+class MacroFacts:
+    """What nvcc defines. `values[name]` maps a value to the mask of targets that define it so; elsewhere undefined."""
+
+    values: dict[str, dict[str, int]]
+    function_like: dict[str, tuple[tuple[str, ...], str]]  # name -> (parameters, body), where defined_for says
+    defined_for: dict[str, int]
+    toolkit: dict[str, str]  # value templates of __CUDACC_VER_MAJOR__, CUDART_VERSION, ...
+    known_undefined: frozenset[str]  # __HIP__, _MSC_VER, __CUDACC_RTC__, ...
+    undefined_patterns: tuple[re.Pattern[str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Something guarded code uses, with the targets that have it."""
+
+    id: str
+    group: str  # the name shown to users: wgmma, tcgen05, griddep-wait, cluster, tma, ...
+    title: str
+    mask: int  # targets that assemble it (measured)
+    source: str  # "ptxas 13.0.88"
+    lowering: tuple[tuple[str, int], ...] = ()  # (emulated | driver_call | internal_routine | expanded, mask)
+    identifiers: frozenset[str] = frozenset()  # intrinsics and names that mean it when called
+    identifier_pattern: re.Pattern[bytes] | None = None
+    mnemonic: re.Pattern[bytes] | None = None  # in asm text
+    words: tuple[str, ...] = ()  # in comments, names, docstrings: low confidence
+    sync: bool = False  # losing it silently breaks ordering
+    probe: str = ""
+
+
+@dataclass(frozen=True)
+class EvidenceRow:
+    """A row of rules/facts/evidence.yaml."""
+
+    id: str
+    features: frozenset[str]
+    sms: frozenset[int]  # empty = any
+    problems: frozenset[str]
+    weighs: str  # harm | help | neutral | contested
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One YAML file of rules/: when it applies, what it says, its page."""
+
+    id: str
+    title: str
+    problem: str
+    match: dict[str, frozenset[str]]  # attribute -> values; see judge/rules.py
+    order: int
+    what: str
+    why: str
+    example: str
+    known_problems: str
+    fix_safety: str
+    references: tuple[str, ...]
+    severity: str  # error | warning | note
+    precision: str  # very-high | high | medium | low
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All of it. Made once per run by `archscan.catalog.load`."""
+
+    universe: Universe
+    architectures: dict[int, Architecture]
+    product_names: dict[str, int]  # lower case, blanks removed -> SM
+    macros: MacroFacts
+    features: dict[str, Feature]
+    evidence: tuple[EvidenceRow, ...]
+    rules: dict[str, Rule]
+    packages: dict[str, object]  # rules/facts/packages.yaml, checked: facades, predicates, capability sources, ops
+    messages: tuple[dict[str, object], ...]  # rules/facts/messages.yaml: error families people paste
+    digest: str = ""  # of every file read; part of cache keys
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        return self.universe.targets

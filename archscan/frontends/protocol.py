@@ -1,0 +1,55 @@
+"""What a front end is: three pure steps, so that the pipeline can cache and spread them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from archscan.catalog.types import Catalog
+from archscan.model.facts import FileFacts, Source
+from archscan.model.settings import ScanSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every step may look at besides its input."""
+
+    catalog: Catalog
+    settings: ScanSettings
+
+
+class FrontEnd(Protocol):
+    """Bytes -> gates. All three steps are pure and take and return picklable values.
+
+    index: one file, from its bytes alone (cacheable by content); None = the file holds nothing of interest
+    link:  all indexes of the project (macro table, module graph) -> whatever `gates` needs
+    gates: one index and the linked project -> the facts of that file
+    """
+
+    name: str
+
+    def wants(self, path: str) -> bool:
+        """Whether this front end reads files of that name."""
+        ...
+
+    def index(self, source: Source, context: Context) -> Any | None: ...
+
+    def link(self, indexes: Mapping[str, Any], context: Context) -> Any: ...
+
+    def gates(self, index: Any, project: Any, context: Context) -> FileFacts: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Bytes that stand for a file's content without being written: used to verify fixes before they touch a disk."""
+
+    files: tuple[tuple[str, bytes], ...] = ()
+
+    def apply(self, sources: Iterable[Source]) -> list[Source]:
+        """The sources with overlaid bytes in place of their own."""
+        replaced = dict(self.files)
+        return [
+            Source(s.path, replaced[s.path], s.disk, s.origin, s.evidence, s.root) if s.path in replaced else s
+            for s in sources
+        ]

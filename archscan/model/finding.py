@@ -1,0 +1,139 @@
+"""A finding: what a gate does to the target, how risky it is to open, and why. The judge's output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from archscan.model.gate import Gate, Place, Related
+
+
+class Problem(str, Enum):
+    EXCLUDED = "excluded"
+    OVER_ADMITTED = "over-admitted"
+    DISAGREES = "disagrees"
+
+
+class Consequence(str, Enum):
+    """What the target gets today."""
+
+    COMPILE_ERROR = "compile_error"
+    LOAD_ERROR = "load_error"
+    RUNTIME_ERROR = "runtime_error"
+    TRAP = "trap"
+    SILENT_NOOP = "silent_noop"
+    RACE = "race"
+    WRONG_RESULT = "wrong_result"
+    SLOW_FALLBACK = "slow_fallback"
+    DEGRADED_TUNING = "degraded_tuning"
+    NO_EFFECT = "no_effect"
+    CORRECT_EXCLUSION = "correct_exclusion"
+
+
+class Advice(str, Enum):
+    LEAVE = "leave"
+    WIDEN_SAFE = "widen-safe"
+    WIDEN_NEEDS_TUNING = "widen-needs-tuning"
+    WIDEN_PERF_RISK = "widen-perf-risk"
+    WIDEN_UNSAFE_COMPILE = "widen-unsafe-compile"
+    WIDEN_UNSAFE_RUNTIME = "widen-unsafe-runtime"
+    NARROW = "narrow"
+    PAIR = "pair"
+    CONTESTED = "contested"
+
+
+class Level(str, Enum):
+    """Risk levels, compared by rank: blocked > high > medium > low > info."""
+
+    BLOCKED = "blocked"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        return _RANKS[self]
+
+
+_RANKS = {Level.BLOCKED: 4, Level.HIGH: 3, Level.MEDIUM: 2, Level.LOW: 1, Level.INFO: 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A fact with its source; `contested` facts come with the other side beside them."""
+
+    fact: str
+    source: str
+    confidence: str  # high | medium | low | contested
+    conditions: tuple[str, ...] = ()  # "4 PCIe GPUs without peer-to-peer", "CUDA 12.8"
+    by_user: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    text: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    level: Level
+    score: int  # 0-100, orders the report
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A byte range of a file and its new text."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that go in together or not at all."""
+
+    title: str
+    safe: bool
+    edits: tuple[Edit, ...]
+    reasons: tuple[str, ...] = ()  # why it is not safe
+    opens: tuple[str, ...] = ()  # every target whose verdict flips
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding per place. Paths are the reported ones."""
+
+    rule: str
+    fingerprint: str
+    problem: Problem
+    gate: Gate
+    arm: int  # index into gate.arms of the guarded arm (missed or wrongly taken); -1 = the rest
+    place: Place
+    condition: str
+    form: str
+    verdict: tuple[tuple[str, str], ...]  # (variant, yes|no|unknown) of the guarded arm
+    admits: tuple[str, ...]  # every target that takes the arm
+    peers_admitted: tuple[str, ...]
+    consequence: Consequence
+    features: tuple[str, ...]
+    advice: Advice
+    message: str
+    risk: Risk
+    body: Place | None = None
+    function: str | None = None
+    unknowns: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    related: tuple[Related, ...] = ()
+    fix: Fix | None = None
+    group: str | None = None
+    chain: str | None = None
+    origin: str = "own"
+
+    @property
+    def path(self) -> str:
+        return self.gate.path
