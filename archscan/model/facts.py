@@ -20,7 +20,7 @@ class Origin(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file as read: bytes, never text. `path` is the reported one (posix), `disk` where it lies ("" = in an archive)."""
+    """A file as read: bytes, never text. `path` is the reported one, `disk` where it lies ("" = in an archive)."""
 
     path: str
     data: bytes

@@ -85,7 +85,7 @@ class Role(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A range in a file: byte offsets for edits, 1-based lines and code-point columns (end_column exclusive) to show."""
+    """A range in a file: byte offsets for edits, 1-based lines and columns (end_column exclusive) to show."""
 
     start: int
     end: int
