@@ -27,7 +27,8 @@ class Source:
     disk: str = ""
     origin: Origin = Origin.OWN
     evidence: str = ""  # why the origin is not OWN
-    root: str = ""  # path of the project or distribution root above it ("" = unknown); fingerprints hash below it
+    root: str = ""  # path of the project or distribution root above it ("" = unknown)
+    below: str = ""  # path below that root (below the PATH given, if there is none): what fingerprints hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Failed:
 
     path: str
     reason: str
+    named: bool = False  # the user named this very path: the command exits with 2 after the rest is done
 
 
 class SiteKind(str, Enum):
@@ -131,6 +133,8 @@ class FileFacts:
     origin: Origin = Origin.OWN
     evidence: str = ""
     root: str = ""
+    below: str = ""  # path below `root`: what fingerprints hash (the engine fills path, size, origin, root, below, disk)
+    disk: str = ""  # where it lies ("" = in an archive or standard input): fixes write there, text shows it
     gates: tuple[Gate, ...] = ()
     sites: tuple[Site, ...] = ()
     links: tuple[Link, ...] = ()
@@ -146,5 +150,6 @@ class Facts:
     files: tuple[FileFacts, ...]
     skipped: tuple[Skipped, ...] = ()
     failed: tuple[Failed, ...] = ()
-    roots: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()  # every PATH as typed
     bytes_read: int = 0
+    files_read: int = 0  # every file a front end looked at, also those with nothing to report
