@@ -1,4 +1,4 @@
-"""The compiled form of `rules/`: what is known of architectures, macros, features, evidence, packages, and the rules."""
+"""The compiled form of `rules/`: what is known of architectures, macros, features, evidence and packages; the rules."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ class MacroFacts:
     toolkit: dict[str, str]  # value templates of __CUDACC_VER_MAJOR__, CUDART_VERSION, ...
     known_undefined: frozenset[str]  # __HIP__, _MSC_VER, __CUDACC_RTC__, ...
     undefined_patterns: tuple[re.Pattern[str], ...] = ()
+    unsettled: frozenset[str] = frozenset()  # defined in both passes, with a value that the build decides
+
+    def toolkit_values(self, cuda: str) -> dict[str, str]:
+        """The toolkit macros for `--cuda` such as 13.0: CUDART_VERSION -> 13000."""
+        major, _, minor = cuda.partition(".")
+        fields = {"major": int(major), "minor": int(minor or 0), "version": int(major) * 1000 + int(minor or 0) * 10}
+        return {name: template.format(**fields) for name, template in self.toolkit.items()}
+
+    def is_undefined(self, name: str) -> bool:
+        """Whether another compiler than nvcc defines `name`."""
+        return name in self.known_undefined or any(p.fullmatch(name) for p in self.undefined_patterns)
 
 
 @dataclass(frozen=True)
@@ -106,6 +117,7 @@ class Catalog:
     packages: dict[str, object]  # rules/facts/packages.yaml, checked: facades, predicates, capability sources, ops
     messages: tuple[dict[str, object], ...]  # rules/facts/messages.yaml: error families people paste
     digest: str = ""  # of every file read; part of cache keys
+    images: dict[str, str] = field(default_factory=dict)  # cubin_a -> this-sm; see architectures.loads
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
