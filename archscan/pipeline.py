@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archscan.catalog.types import Catalog
+from archscan.engine import run
 from archscan.frontends.protocol import Context, Overlay
-from archscan.frontends.registry import front_ends
 from archscan.judge import judge
-from archscan.model.facts import Facts, FileFacts
+from archscan.model.facts import Facts
 from archscan.model.report import Report
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.model.target import Selection
-from archscan.sources import discover
+from archscan.sources import discover, vendored_trees
 
 
 def scan(paths: Sequence[str], catalog: Catalog, settings: ScanSettings, overlay: Overlay | None = None) -> Facts:
@@ -20,23 +20,8 @@ def scan(paths: Sequence[str], catalog: Catalog, settings: ScanSettings, overlay
 
     Raises archscan.errors.UserError for a path that does not exist or a directory with nothing to scan.
     """
-    discovery = discover(paths, settings)
-    sources = (overlay or Overlay()).apply(discovery.sources)
-    context = Context(catalog, settings)
-    files: list[FileFacts] = []
-    for front_end in front_ends(settings.layers):
-        mine = [s for s in sources if front_end.wants(s.path)]
-        indexes = {s.path: index for s in mine if (index := front_end.index(s, context)) is not None}
-        project = front_end.link(indexes, context)
-        files += [front_end.gates(index, project, context) for index in indexes.values()]
-    files.sort(key=lambda f: f.path)
-    return Facts(
-        files=tuple(files),
-        skipped=discovery.skipped,
-        failed=discovery.failed,
-        roots=discovery.roots,
-        bytes_read=sum(len(s.data) for s in sources),
-    )
+    discovery = discover(paths, settings, vendored_trees(catalog.packages))
+    return run(discovery, Context(catalog, settings), dict((overlay or Overlay()).files))
 
 
 def report(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Report:

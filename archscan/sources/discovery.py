@@ -1,0 +1,172 @@
+"""Turns the PATHs of a command line into the list of files to read, in a fixed order."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from archscan.errors import UserError
+from archscan.model.facts import Failed, Origin, Skipped
+from archscan.model.settings import ScanSettings
+from archscan.sources import archives, ignore, roots
+from archscan.sources.kinds import is_archive, is_source
+from archscan.sources.origins import OWN, Origins
+from archscan.sources.shown import shown
+from archscan.sources.unread import Unread
+from archscan.sources.walk import found, stamp_of, walk
+
+_STDIN_LIMIT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What is to be read, and what is not and why."""
+
+    sources: tuple[Unread, ...]
+    skipped: tuple[Skipped, ...] = ()
+    failed: tuple[Failed, ...] = ()
+    roots: tuple[str, ...] = ()  # the PATHs as typed
+    other: int = 0  # files of kinds that archscan does not read
+
+
+def discover(paths: Sequence[str], settings: ScanSettings, origins: Origins | None = None) -> Discovery:
+    """Every file to read below `paths`. What cannot be read does not stop the rest: it is in `failed`.
+
+    Raises UserError if there is nothing to scan at all.
+    """
+    origins = origins or Origins()
+    parts = [_one(path, prefix, settings, origins) for path, prefix in zip(paths, _prefixes(paths), strict=True)]
+    sources = _once([source for part in parts for source in part.sources])
+    skipped = tuple(s for part in parts for s in part.skipped)
+    failed = tuple(f for part in parts for f in part.failed)
+    if not sources:
+        raise _nothing(paths, skipped, failed)
+    return Discovery(tuple(sources), skipped, failed, tuple(paths), sum(part.other for part in parts))
+
+
+def _one(path: str, prefix: str, settings: ScanSettings, origins: Origins) -> Discovery:
+    """What one PATH leads to."""
+    if path == "-":
+        return Discovery((_stdin(),))
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as error:
+        return Discovery((), failed=(Failed(shown(path), _missing(path, error), True),))
+    if stat.S_ISDIR(status.st_mode):
+        return _directory(path, prefix, settings, origins)
+    if not stat.S_ISREG(status.st_mode):
+        return Discovery((), failed=(Failed(shown(path), "not a regular file or directory", True),))
+    if is_archive(path):
+        return _archive(path, prefix, origins)
+    return _file(path, prefix, status, settings)
+
+
+def _directory(path: str, prefix: str, settings: ScanSettings, origins: Origins) -> Discovery:
+    walked = walk(Path(os.path.abspath(path)), prefix + "/" if prefix else "", origins, settings.exclude)
+    failed = walked.failed
+    if not walked.sources and not failed:
+        failed = [Failed(shown(path), "nothing to scan in this directory", True)]
+    elif not walked.sources:
+        failed = [Failed(f.path, f.reason, True) for f in failed]
+    return Discovery(tuple(walked.sources), tuple(walked.skipped), tuple(failed), other=walked.other)
+
+
+def _archive(path: str, prefix: str, origins: Origins) -> Discovery:
+    try:
+        sources, skipped, failed, other = archives.members(
+            os.path.abspath(path), prefix + "/" if prefix else "", origins
+        )
+    except UserError as error:
+        return Discovery((), failed=(Failed(shown(path), error.title, True),))
+    return Discovery(tuple(sources), tuple(skipped), tuple(failed), other=other)
+
+
+def _file(path: str, prefix: str, status: os.stat_result, settings: ScanSettings) -> Discovery:
+    absolute = Path(os.path.abspath(path))
+    name = prefix or shown(absolute.name)
+    if not is_source(absolute.name):
+        return Discovery((), skipped=(Skipped(name, "not a kind of file archscan reads"),), other=1)
+    if settings.exclude:
+        base = Path(os.path.commonpath([absolute, Path.cwd()]))
+        why = ignore.reason((ignore.compiled(str(base), settings.exclude, "--exclude"),), str(absolute), False)
+        if why:
+            return Discovery((), skipped=(Skipped(name, why),))
+    root = roots.above(absolute.parent)
+    one = found(name, str(absolute), str(absolute), stamp_of(status), OWN, str(root or ""), str(absolute.parent))
+    if one.origin is Origin.TEST:  # named by the user: it is what he wants to know about
+        one = one._replace(origin=Origin.OWN, evidence="")
+    return Discovery((one._replace(named=True),))
+
+
+def _stdin() -> Unread:
+    """Standard input as a file, named after the language that it looks like."""
+    data = sys.stdin.buffer.read(_STDIN_LIMIT + 1)
+    cuda = any(word in data for word in (b"#if", b"#include", b"__global__", b"__device__", b"#define", b"{"))
+    cuda = cuda and not data.lstrip().startswith((b"import ", b"from ", b'"""')) and b"\ndef " not in data
+    name = "stdin.cu" if cuda else "stdin.py"
+    return Unread(name, "", len(data), below=name, data=data, named=True)
+
+
+def _prefixes(paths: Sequence[str]) -> list[str]:
+    """What reported paths of each PATH begin with: nothing for a single one, else its last component.
+
+    Equal last components are told apart by as many parents as it takes.
+    """
+    if len(paths) < 2:
+        return ["" for _ in paths]
+    parts = [[p for p in shown(os.path.abspath(path)).split("/") if p] or ["root"] for path in paths]
+    distinct = {tuple(p) for p in parts}
+    depth = 1
+    while len({tuple(p[-depth:]) for p in distinct}) < len(distinct):
+        depth += 1
+    clash = _clashing(distinct)
+    return ["/".join(p[-depth:] if p[-1] in clash else p[-1:]) for p in parts]
+
+
+def _clashing(distinct: set[tuple[str, ...]]) -> set[str]:
+    last = [p[-1] for p in distinct]
+    return {name for name in last if last.count(name) > 1}
+
+
+def _once(sources: list[Unread]) -> list[Unread]:
+    """The sources sorted by path, each file once even if several PATHs lead to it."""
+    seen: set[tuple[str, str, str]] = set()
+    kept: list[Unread] = []
+    for source in sources:
+        key = (
+            os.path.realpath(source.disk) if source.named and source.disk else source.disk,
+            source.archive,
+            source.member,
+        )
+        if key not in seen or not any(key):
+            seen.add(key)
+            kept.append(source)
+    kept.sort(key=lambda source: source.path)
+    return kept
+
+
+def _missing(path: str, error: Exception) -> str:
+    """Why a PATH cannot be looked at, with the nearest name if it seems misspelled."""
+    if isinstance(error, FileNotFoundError):
+        parent = Path(path).parent
+        try:
+            near = get_close_matches(Path(path).name, os.listdir(parent), 1)
+        except OSError:
+            near = []
+        hint = f"; did you mean {shown(str(parent / near[0]))}?" if near else ""
+        return f"no such file or directory{hint}"
+    return str(getattr(error, "strerror", None) or error).lower()
+
+
+def _nothing(paths: Sequence[str], skipped: tuple[Skipped, ...], failed: tuple[Failed, ...]) -> UserError:
+    """The error for a command line that leads to no source at all."""
+    if failed:
+        first, _, hint = failed[0].reason.partition("; ")
+        return UserError(f"{failed[0].path}: {first}", hint)
+    why = f"{skipped[0].path}: {skipped[0].reason}" if skipped else "archscan reads CUDA, C++, Python and CMake files"
+    return UserError(f"nothing to scan in {', '.join(shown(p) for p in paths)}", why)

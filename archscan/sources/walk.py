@@ -1,0 +1,220 @@
+"""Walks one directory named by the user: which files are read, which are left out and why, in a fixed order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from archscan.model.facts import Failed, Origin, Skipped
+from archscan.sources import ignore, roots
+from archscan.sources.kinds import is_source
+from archscan.sources.origins import OWN, Judged, Origins, of_name
+from archscan.sources.shown import shown
+from archscan.sources.unread import Stamp, Unread
+
+# Never code, and nobody wonders why they are left out: not worth a line in the summary.
+_SILENT = frozenset({".git", ".hg", ".svn", ".jj", "__pycache__"})
+
+
+@dataclass
+class Walk:
+    """What a walk has found so far."""
+
+    base: str  # absolute path of the directory
+    prefix: str  # put before reported paths: "" or "name/"
+    origins: Origins
+    excludes: tuple[ignore.Ignore, ...] = ()
+    sources: list[Unread] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+    other: int = 0  # files of kinds that archscan does not read
+
+    def reported(self, disk: str) -> str:
+        """A path below the base as reported."""
+        return self.prefix + shown(disk[len(self.base) :].lstrip(os.sep))
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A directory to list, with what its parents said: `disk` is where it is listed, `at` the path it counts as."""
+
+    disk: str
+    at: str
+    chain: tuple[ignore.Ignore, ...]
+    root: str
+    judged: Judged
+    installed: bool  # below a site-packages directory: what lies there runs, ignore files or not
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A symbolic link, looked at after everything that lies at its own place."""
+
+    at: str
+    folder: _Folder
+    name: str
+
+
+def walk(base: Path, prefix: str, origins: Origins, exclude: tuple[str, ...]) -> Walk:
+    """Everything below a directory, sorted by reported path."""
+    top = str(base)
+    excludes = (ignore.compiled(top, exclude, "--exclude"),) if exclude else ()
+    result = Walk(top, prefix, origins, excludes)
+    root = roots.above(base)
+    installed = root is not None and roots.is_site(root.name, _names(root))
+    chain = () if installed else ignore.from_above(base)
+    visited: set[str] = set()
+    links: list[_Link] = []
+    _descend(_Folder(top, top, chain, str(root or ""), OWN, installed, ""), result, visited, links)
+    _follow(links, result, visited, os.path.realpath(root or top))
+    result.sources.sort(key=lambda s: s.path)
+    result.skipped.sort(key=lambda s: s.path)
+    result.failed.sort(key=lambda f: f.path)
+    return result
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
+
+
+def _descend(start: _Folder, result: Walk, visited: set[str], links: list[_Link]) -> None:
+    """Lists a directory and everything below it, without following links."""
+    pending = [start]
+    while pending:
+        folder = pending.pop()
+        visited.add(os.path.realpath(folder.disk) if folder is start else folder.disk)
+        try:
+            with os.scandir(folder.disk) as listing:
+                entries = list(listing)
+        except OSError as error:
+            result.failed.append(Failed(result.reported(folder.at) or ".", _why(error)))
+            continue
+        pending += _list(_entered(folder, entries, folder is start), entries, result, links)
+
+
+def _entered(folder: _Folder, entries: list[os.DirEntry[str]], start: bool) -> _Folder:
+    """The folder with what its own entries add: an ignore file, a project root, a known vendored tree."""
+    names = {entry.name for entry in entries}
+    root, installed, chain, judged = folder.root, folder.installed, folder.chain, folder.judged
+    if roots.begins_here(os.path.basename(folder.disk), names):
+        root, installed = folder.at, roots.is_site(os.path.basename(folder.disk), names)
+    if ".gitignore" in names and not installed:
+        found = ignore.gitignore(folder.disk, start)
+        chain = (*chain, ignore.Ignore(folder.at, found.spec, found.label)) if found else chain
+    return _Folder(folder.disk, folder.at, chain, root, judged, installed, folder.name)
+
+
+def _list(folder: _Folder, entries: list[os.DirEntry[str]], result: Walk, links: list[_Link]) -> Iterator[_Folder]:
+    """Sorts the entries of a folder into sources, links and left out; yields the directories to go into."""
+    for entry in entries:
+        name, at = entry.name, folder.at + os.sep + entry.name
+        if entry.is_symlink():
+            links.append(_Link(at, folder, name))
+        elif entry.is_dir(follow_symlinks=False):
+            inner = _go_into(folder, entry.path, at, name, result)
+            if inner is not None:
+                yield inner
+        elif not is_source(name):
+            result.other += 1
+        elif entry.is_file(follow_symlinks=False):
+            _add(folder, entry.path, at, name, result)
+        else:
+            result.skipped.append(Skipped(result.reported(at), "not a regular file"))
+
+
+def _go_into(folder: _Folder, disk: str, at: str, name: str, result: Walk) -> _Folder | None:
+    """The directory as a folder to list; None if it is left out."""
+    if name in _SILENT:
+        return None
+    why = ignore.reason(result.excludes, at, True) or ignore.reason(folder.chain, at, True)
+    if why is None and name.startswith("."):
+        why = "hidden directory"
+    if why is not None:
+        result.skipped.append(Skipped(result.reported(at) + "/", why))
+        return None
+    judged = folder.judged
+    if judged.origin in (Origin.OWN, Origin.TEST):
+        found = result.origins.of_directory(name, lambda path: os.path.exists(os.path.join(disk, path)))
+        judged = judged if found.origin is Origin.OWN else found
+    return _Folder(disk, at, folder.chain, folder.root, judged, folder.installed, name)
+
+
+def _add(folder: _Folder, disk: str, at: str, name: str, result: Walk) -> None:
+    """Notes a regular file, or why it is left out."""
+    path = result.reported(at)
+    if folder.chain or result.excludes:
+        why = ignore.reason(result.excludes, at, False) or ignore.reason(folder.chain, at, False)
+        if why is not None:
+            result.skipped.append(Skipped(path, why))
+            return
+    try:
+        stamp = stamp_of(os.stat(disk))
+    except OSError as error:
+        result.failed.append(Failed(path, _why(error)))
+        return
+    result.sources.append(found(path, disk, at, stamp, folder.judged, folder.root, result.base))
+
+
+def found(path: str, disk: str, at: str, stamp: Stamp, judged: Judged, root: str, base: str) -> Unread:
+    """A regular file on disk; what its folders say of its origin wins over its own name."""
+    name = os.path.basename(at)
+    judged = of_name(name) if judged.origin is Origin.OWN else judged
+    below = shown(at[len(root or base) :].lstrip(os.sep))
+    return Unread(path, disk, stamp.size, stamp, judged.origin, judged.evidence, shown(root), below)
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """What a file's status says about its identity and age."""
+    return Stamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _follow(links: list[_Link], result: Walk, visited: set[str], boundary: str) -> None:
+    """Reads what links lead to, once, directories only inside of the project: a link to / must not scan the machine."""
+    known = {source.stamp[:2] for source in result.sources if source.stamp} if links else set()
+    links.sort(key=lambda link: link.at)
+    while links:
+        link = links.pop(0)
+        real = os.path.realpath(os.path.join(link.folder.disk, link.name))
+        if os.path.isdir(real):
+            _follow_directory(link, real, result, visited, links, boundary)
+        elif is_source(link.name):
+            _follow_file(link, real, result, known)
+
+
+def _follow_directory(
+    link: _Link, real: str, result: Walk, visited: set[str], links: list[_Link], boundary: str
+) -> None:
+    if real in visited or link.name in _SILENT or (real + os.sep).startswith(os.path.realpath(result.base) + os.sep):
+        return  # read, or left out with a reason, at its own place
+    inside = (real + os.sep).startswith(boundary + os.sep)
+    if not inside or (os.path.realpath(link.folder.disk) + os.sep).startswith(real + os.sep):
+        where = "above it" if inside else "outside of the project"
+        result.skipped.append(Skipped(result.reported(link.at) + "/", f"symbolic link to a directory {where}"))
+        return
+    folder = _go_into(link.folder, real, link.at, link.name, result)
+    if folder is not None:
+        _descend(folder, result, visited, links)
+
+
+def _follow_file(link: _Link, real: str, result: Walk, known: set[tuple[int, int]]) -> None:
+    try:
+        status = os.stat(real)
+    except OSError:
+        result.skipped.append(Skipped(result.reported(link.at), "broken symbolic link"))
+        return
+    if not os.path.isfile(real):
+        result.skipped.append(Skipped(result.reported(link.at), "not a regular file"))
+    elif (status.st_dev, status.st_ino) not in known:
+        known.add((status.st_dev, status.st_ino))
+        _add(link.folder, real, link.at, link.name, result)
+
+
+def _why(error: OSError) -> str:
+    """The system's words for an error, without a path."""
+    return (error.strerror or type(error).__name__).lower() if not isinstance(error, FileNotFoundError) else "vanished"
