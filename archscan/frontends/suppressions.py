@@ -15,7 +15,7 @@ _LEADING = b" \t\v\f\xef\xbb\xbf"
 
 
 def suppressions(data: bytes) -> tuple[Suppression, ...]:
-    """Every suppression comment of a file, in order; empty for nearly all files, at the cost of one substring search."""
+    """Every suppression comment of a file, in order; one substring search for nearly all files."""
     if _MARK not in data:
         return ()
     return tuple(_suppression(data, match) for match in _COMMENT.finditer(data))
