@@ -1,0 +1,382 @@
+"""From findings to proven edits: what opens together, for which targets, how safe it is, and what is held back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import islice
+
+from archscan.catalog.types import Catalog
+from archscan.fixing.admission import Admission, Reach, admission
+from archscan.fixing.preprocessor import close_proposals, open_proposals
+from archscan.fixing.proposal import Proposal, applied
+from archscan.fixing.prove import Proof, Want, Workbench, prove
+from archscan.fixing.python_source import PythonFile, python_close, python_open
+from archscan.model.finding import Advice, Edit, Finding, Fix, Level, Problem
+from archscan.model.gate import Gate, Kind, Layer, Role
+from archscan.model.target import Selection
+
+_TRIES = 24  # proposals looked at for one gate
+_REPORT_ONLY = {
+    Kind.TABLE: "a row needs values that were chosen for the target",
+    Kind.SWITCH: "a case needs code of its own",
+    Kind.WINDOW: "a maximum says what was tested",
+    Kind.RESOURCE: "a limit of the hardware",
+    Kind.TEST_SKIP: "a test",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FixOptions:
+    """What the user allows."""
+
+    unsafe: bool = False
+    family: bool = False
+    widen: bool = False
+    rules: frozenset[str] = frozenset()
+    chain: str | None = None
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Edits that go in together or not at all, proven."""
+
+    id: str
+    title: str
+    safe: bool
+    reasons: tuple[str, ...]  # why it is not safe
+    findings: tuple[Finding, ...]
+    edits: tuple[Edit, ...]
+    opens: tuple[str, ...]  # every target whose verdict flips
+    also: tuple[str, ...] = ()  # other places whose verdict moves with it
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A finding without an edit, the reason, and the flag that would release it ("" = none does)."""
+
+    finding: Finding
+    reason: str
+    flag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a fix run would write."""
+
+    selection: Selection
+    units: tuple[Unit, ...]
+    held_back: tuple[HeldBack, ...]
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        return tuple(dict.fromkeys(edit for unit in self.units for edit in unit.edits))
+
+
+def plan(
+    findings: Sequence[Finding], selection: Selection, catalog: Catalog, bench: Workbench, options: FixOptions
+) -> Plan:
+    """The units that may be written under `options`; every other candidate is held back with its reason."""
+    units, held = [], []
+    wanted = [finding for finding in findings if _matches(finding, options)]
+    for members in _units(wanted, options):
+        never = [(finding, reason) for finding in members if (reason := _never(finding))]
+        open_members = tuple(finding for finding in members if not _never(finding))
+        held += [HeldBack(finding, reason) for finding, reason in never]
+        if not open_members:
+            continue
+        made = _make_unit(open_members, selection, catalog, bench, options)
+        if isinstance(made, str):
+            held += [HeldBack(finding, made) for finding in open_members]
+        elif made.safe or options.unsafe:
+            units.append(made)
+        else:
+            reason = f"not safe: {'; '.join(made.reasons)}"
+            held += [HeldBack(finding, reason, "--unsafe") for finding in open_members]
+    return Plan(selection, tuple(units), tuple(held))
+
+
+def fix_for(finding: Finding, selection: Selection, catalog: Catalog, bench: Workbench) -> Fix | None:
+    """The proven fix of one finding alone, as the report shows it; None if there is none."""
+    if _never(finding):
+        return None
+    made = _make_unit((finding,), selection, catalog, bench, FixOptions(), whole=False)
+    if isinstance(made, str):
+        return None
+    return Fix(made.title, made.safe, made.edits, made.reasons, made.opens)
+
+
+def _matches(finding: Finding, options: FixOptions) -> bool:
+    if options.rules and finding.rule not in options.rules:
+        return False
+    if options.chain and options.chain != finding.chain:
+        return False
+    return not options.paths or any(fnmatch(finding.path, pattern) for pattern in options.paths)
+
+
+def _never(finding: Finding) -> str:
+    """Why a finding never gets an edit, or ""."""
+    if finding.advice is Advice.LEAVE:
+        return "right as it is"
+    if finding.risk.level is Level.BLOCKED or finding.advice is Advice.WIDEN_UNSAFE_COMPILE:
+        return "it would not assemble on the target"
+    if finding.problem is Problem.DISAGREES:
+        return "opened by the gates it is paired with"
+    if finding.origin in ("vendored", "generated"):
+        return f"{finding.origin} code: change it where it comes from"
+    if finding.gate.layer in (Layer.HOST, Layer.DEVICE, Layer.BUILD) and not finding.path.endswith(".py"):
+        return f"{finding.gate.layer.value} code is reported only"
+    return _REPORT_ONLY.get(finding.gate.kind, "")
+
+
+def _units(findings: Sequence[Finding], options: FixOptions) -> Iterator[tuple[Finding, ...]]:
+    """A chain asked for is one unit; else findings that are halves of a pair go together."""
+    if options.chain:
+        if findings:
+            yield tuple(findings)
+        return
+    left = list(findings)
+    while left:
+        unit, pending = [], [left.pop(0)]
+        while pending:
+            member = pending.pop()
+            unit.append(member)
+            partners = [other for other in left if _paired(member, other)]
+            left = [other for other in left if other not in partners]
+            pending += partners
+        yield tuple(sorted(unit, key=lambda f: (f.path, f.place.start)))
+
+
+def _paired(one: Finding, other: Finding) -> bool:
+    def names(a: Finding, b: Finding) -> bool:
+        return any(r.role is Role.PAIR and r.path == b.path and r.line == b.place.line for r in a.related)
+
+    return names(one, other) or names(other, one)
+
+
+def _make_unit(
+    members: tuple[Finding, ...],
+    selection: Selection,
+    catalog: Catalog,
+    bench: Workbench,
+    options: FixOptions,
+    whole: bool = True,
+) -> Unit | str:
+    """The proven unit, or why there is none. The narrowest set that every form in it can say is taken."""
+    reaches = [Reach.WIDEN] if options.widen else [Reach.FAMILY] if options.family else [Reach.EXACT, Reach.FAMILY]
+    why = "no edit is known for this form"
+    for reach in reaches:
+        result = _at_reach(members, selection, catalog, bench, reach, whole)
+        if isinstance(result, Unit):
+            return result
+        why = result
+    return why
+
+
+def _at_reach(
+    members: tuple[Finding, ...],
+    selection: Selection,
+    catalog: Catalog,
+    bench: Workbench,
+    reach: Reach,
+    whole: bool,
+) -> Unit | str:
+    edits: list[Edit] = []
+    wants: list[Want] = []
+    only = _chain_names(members)
+    mask = 0
+    for finding in members:
+        admitted = _admission(finding, selection, catalog, reach)
+        mask |= admitted.mask
+        want = Want(finding.gate, finding.arm, finding.problem is Problem.EXCLUDED)
+        found = _first_proven(finding, want, admitted, bench, tuple(edits), only)
+        if isinstance(found, str):
+            return found
+        edits = list(dict.fromkeys([*edits, *found]))
+        wants.append(want)
+    data = _edited(bench, edits)
+    proof = prove(bench, wants, edits, data, mask, whole=True) if whole else Proof(True)
+    if not proof.holds:
+        return proof.why
+    reasons = _unsafe_reasons(members, edits, bench, proof)
+    opens = tuple(target.name for target in catalog.universe.members(mask))
+    return Unit(_id(members), _title(members, opens), not reasons, reasons, members, tuple(edits), opens, proof.also)
+
+
+def _first_proven(
+    finding: Finding, want: Want, admitted: Admission, bench: Workbench, done: tuple[Edit, ...], only: frozenset[str]
+) -> tuple[Edit, ...] | str:
+    """The edits of the first proposal that holds, () if earlier edits did it already, or why none holds."""
+    if done and prove(bench, [want], done, _edited(bench, done), admitted.mask, whole=False).holds:
+        return ()
+    why = "no edit is known for this form"
+    for proposal in islice(_proposals(finding, admitted, bench, only), _TRIES):
+        edits = tuple(dict.fromkeys([*done, *proposal.edits]))
+        try:
+            data = _edited(bench, edits)
+        except ValueError:
+            continue
+        touched = {edit.path for edit in proposal.edits}
+        near = {path: content for path, content in data.items() if path in touched or path == finding.path}
+        proof = prove(bench, [want], [e for e in edits if e.path in near], near, admitted.mask, whole=False)
+        if proof.holds:
+            return proposal.edits
+        why = proof.why
+    return why
+
+
+def _proposals(finding: Finding, admitted: Admission, bench: Workbench, only: frozenset[str]) -> Iterator[Proposal]:
+    gate, data = finding.gate, bench.source(finding.path).data
+    if gate.layer is Layer.PREPROCESSOR:
+        yield from _preprocessor_proposals(finding, data, admitted)
+    elif finding.path.endswith(".py"):
+        file = PythonFile(finding.path, data, _binder(bench, finding.path))
+        for arm in _python_arms(gate, finding.arm):
+            yield from python_open(file, gate.arms[arm], admitted, only)
+            if admitted.reach is not Reach.WIDEN:
+                yield from python_close(file, gate.arms[arm], admitted)
+
+
+def _preprocessor_proposals(finding: Finding, data: bytes, admitted: Admission) -> Iterator[Proposal]:
+    gate, index = finding.gate, finding.arm
+    guarded = gate.arms[index] if index >= 0 else None
+    if finding.problem is Problem.OVER_ADMITTED:
+        if guarded is not None:
+            yield from close_proposals(gate.path, data, guarded, admitted)
+    elif guarded is not None and not guarded.is_else:
+        yield from open_proposals(gate.path, data, guarded, admitted)
+    else:  # the arm is reached by falling past the others: close the one that takes the target
+        for arm in gate.arms[: index if index >= 0 else len(gate.arms)]:
+            if arm.assumed.yes & admitted.mask:
+                yield from close_proposals(gate.path, data, arm, admitted)
+
+
+def _python_arms(gate: Gate, index: int) -> Sequence[int]:
+    if index >= 0 and not gate.arms[index].is_else:
+        return [index]
+    return range(len(gate.arms) if index < 0 else index)
+
+
+def _admission(finding: Finding, selection: Selection, catalog: Catalog, reach: Reach) -> Admission:
+    universe = catalog.universe
+    if reach is Reach.WIDEN and finding.gate.layer is Layer.PREPROCESSOR:
+        newer = universe.mask(t for t in universe.targets if t.sm >= selection.sm)
+        return Admission(universe, newer, reach)
+    reach = Reach.FAMILY if reach is Reach.WIDEN else reach
+    if finding.gate.layer is not Layer.PREPROCESSOR:
+        plain = admission(universe, selection, reach)
+        sms = universe.mask(t for sm in plain.sms for t in universe.variants(sm))
+        return Admission(universe, sms, reach)
+    usable = _usable(finding, catalog)
+    if finding.problem is Problem.OVER_ADMITTED:
+        taken = finding.gate.arms[finding.arm].assumed.yes if finding.arm >= 0 else universe.device
+        return admission(universe, selection, reach, taken & ~usable or taken)
+    return admission(universe, selection, reach, usable)
+
+
+def _usable(finding: Finding, catalog: Catalog) -> int:
+    """The targets that assemble everything the guarded code is seen to use (measured)."""
+    mask = catalog.universe.all
+    if finding.arm >= 0:
+        for use in finding.gate.arms[finding.arm].features:
+            if use.confidence == "high" and use.feature in catalog.features:
+                mask &= catalog.features[use.feature].mask
+    return mask
+
+
+def _unsafe_reasons(
+    members: Sequence[Finding], edits: Sequence[Edit], bench: Workbench, proof: Proof
+) -> tuple[str, ...]:
+    reasons = []
+    for advice in dict.fromkeys(f.advice for f in members if f.advice not in (Advice.WIDEN_SAFE, Advice.NARROW)):
+        reasons.append(_WHY_UNSAFE.get(advice, advice.value))
+    if any(f.risk.level in (Level.HIGH, Level.BLOCKED) for f in members):
+        reasons.append("the risk is high")
+    if any(f.origin == "test" for f in members):
+        reasons.append("test code")
+    if any(_loses_comment(edit, bench) for edit in edits):
+        reasons.append("a comment would be lost")
+    if proof.also:
+        reasons.append(f"moves {len(proof.also)} more place(s): {', '.join(proof.also[:4])}")
+    missing = _missing_halves(members)
+    if missing:
+        reasons.append(f"the other half of the pair is not part of it: {', '.join(missing)}")
+    return tuple(dict.fromkeys(reasons))
+
+
+_WHY_UNSAFE = {
+    Advice.PAIR: "right only together with the other half",
+    Advice.WIDEN_PERF_RISK: "there is evidence of loss",
+    Advice.WIDEN_NEEDS_TUNING: "constants were chosen for other chips",
+    Advice.WIDEN_UNSAFE_RUNTIME: "something it needs is missing for the target",
+    Advice.CONTESTED: "good sources disagree",
+}
+
+
+def _missing_halves(members: Sequence[Finding]) -> tuple[str, ...]:
+    have = {(f.path, f.place.line) for f in members}
+    paired = [r for f in members for r in f.related if r.role is Role.PAIR]
+    return tuple(dict.fromkeys(f"{r.path}:{r.line}" for r in paired if (r.path, r.line) not in have))
+
+
+def _loses_comment(edit: Edit, bench: Workbench) -> bool:
+    old = bench.source(edit.path).data[edit.start : edit.end]
+    pattern = rb"#[^\n]*" if edit.path.endswith(".py") else rb"//[^\n]*|/\*.*?\*/"
+    return any(comment.decode("utf-8", "replace") not in edit.text for comment in re.findall(pattern, old, re.DOTALL))
+
+
+def _chain_names(members: Sequence[Finding]) -> frozenset[str]:
+    """Names whose statements alone may be opened when a condition guards others too; empty outside a chain."""
+    chains = {finding.chain for finding in members if finding.chain}
+    if len(members) < 2 or len(chains) != 1:
+        return frozenset()
+    chain = chains.pop()
+    named = {f.function for f in members if f.gate.layer is Layer.JIT and f.function}
+    return frozenset(name for name in {*named, f"gen_{chain}_module"} if name)
+
+
+def _edited(bench: Workbench, edits: Sequence[Edit]) -> dict[str, bytes]:
+    paths = dict.fromkeys(edit.path for edit in edits)
+    return {
+        path: applied(bench.source(path).data, tuple(edit for edit in edits if edit.path == path)) for path in paths
+    }
+
+
+def _binder(bench: Workbench, path: str) -> Callable[[str, str], bool]:
+    """Whether a module, as written in an import of `path`, binds a name: looked up in the scanned files."""
+
+    def binds(module: str, name: str) -> bool:
+        tail = module.lstrip(".").replace(".", "/")
+        endings = (f"{tail}.py", f"{tail}/__init__.py")
+        word = re.escape(name.encode())
+        pattern = re.compile(
+            rb"(?m)^\s*(?:def\s+"
+            + word
+            + rb"\b|(?:\w+\s*=\s*)*"
+            + word
+            + rb"\s*[:=]|.*\bimport\b.*\b"
+            + word
+            + rb"\b|"
+            + word
+            + rb",?\s*$)"
+        )
+        return any(
+            pattern.search(bench.source(other).data) is not None for other in bench.sources() if other.endswith(endings)
+        )
+
+    return binds
+
+
+def _id(members: Sequence[Finding]) -> str:
+    chains = {finding.chain for finding in members}
+    chain = chains.pop() if len(chains) == 1 else None
+    return chain if chain and len(members) > 1 else members[0].fingerprint
+
+
+def _title(members: Sequence[Finding], opens: Sequence[str]) -> str:
+    verb = "open" if members[0].problem is Problem.EXCLUDED else "close"
+    what = f"{len(members)} gates" if len(members) > 1 else f"{members[0].path}:{members[0].place.line}"
+    return f"{verb} {what} for {', '.join(opens)}"

@@ -1,0 +1,199 @@
+"""Evaluates edited files again over the whole universe: a fix that cannot show its effect is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from archscan.frontends.protocol import Context, FrontEnd
+from archscan.model.facts import FileFacts, Source
+from archscan.model.finding import Edit
+from archscan.model.gate import Arm, Gate
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the edits change. `holds` only if the wanted flips happen and nothing outside the set of targets moves."""
+
+    holds: bool
+    why: str = ""  # why it does not hold
+    also: tuple[str, ...] = ()  # other places whose verdict moves with it, for these targets
+
+
+class Workbench:
+    """The scanned project, ready to be evaluated again with other bytes in place of some files. Nothing is written."""
+
+    def __init__(self, front_ends: Sequence[FrontEnd], sources: Mapping[str, Source], context: Context) -> None:
+        self._front_ends = front_ends
+        self._context = context
+        self._sources = sources
+        self._indexes = [self._index_all(front_end) for front_end in front_ends]
+        self._projects = [
+            front_end.link(indexes, context) for front_end, indexes in zip(front_ends, self._indexes, strict=True)
+        ]
+        self._before: dict[str, list[FileFacts]] = {}
+
+    def source(self, path: str) -> Source:
+        """The file as read; KeyError if it was not scanned."""
+        return self._sources[path]
+
+    def before(self, path: str) -> list[FileFacts]:
+        """The facts of a file as it is."""
+        if path not in self._before:
+            pairs = zip(self._front_ends, self._indexes, self._projects, strict=True)
+            self._before[path] = [
+                front_end.gates(indexes[path], project, self._context)
+                for front_end, indexes, project in pairs
+                if path in indexes
+            ]
+        return self._before[path]
+
+    def after(self, data: Mapping[str, bytes], relink: bool) -> dict[str, list[FileFacts]]:
+        """The facts with `data` in place; of the edited files only, or with `relink` of the whole project."""
+        result: dict[str, list[FileFacts]] = {}
+        for front_end, indexes, project in zip(self._front_ends, self._indexes, self._projects, strict=True):
+            edited = self._edited_indexes(front_end, data)
+            if relink:
+                merged = {**indexes, **edited}
+                project = front_end.link(merged, self._context)  # noqa: PLW2901
+                edited = merged
+            for path, index in edited.items():
+                result.setdefault(path, []).append(front_end.gates(index, project, self._context))
+        return result
+
+    def sources(self) -> tuple[str, ...]:
+        """Every path that was read."""
+        return tuple(self._sources)
+
+    def paths(self) -> tuple[str, ...]:
+        """Every path that some front end found worth an index."""
+        return tuple(sorted({path for indexes in self._indexes for path in indexes}))
+
+    def _index_all(self, front_end: FrontEnd) -> dict[str, Any]:
+        found = {}
+        for path, source in self._sources.items():
+            if front_end.wants(path):
+                index = front_end.index(source, self._context)
+                if index is not None:
+                    found[path] = index
+        return found
+
+    def _edited_indexes(self, front_end: FrontEnd, data: Mapping[str, bytes]) -> dict[str, Any]:
+        found = {}
+        for path, content in data.items():
+            if not front_end.wants(path):
+                continue
+            old = self._sources[path]
+            index = front_end.index(Source(path, content, old.disk, old.origin, old.evidence, old.root), self._context)
+            if index is not None:
+                found[path] = index
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """The flip a fix is made for: one arm of one gate (-1 = falling past all arms), opened or closed on a mask."""
+
+    gate: Gate
+    arm: int
+    opens: bool
+
+
+def prove(
+    bench: Workbench, wants: Sequence[Want], edits: Sequence[Edit], data: Mapping[str, bytes], mask: int, whole: bool
+) -> Proof:
+    """Whether `data` (the edited files) does what is wanted on `mask` and moves nothing elsewhere."""
+    after = bench.after(data, relink=whole)
+    checked = bench.paths() if whole else tuple(data)
+    also: list[str] = []
+    for path in checked:
+        moved = _Positions(tuple(edit for edit in edits if edit.path == path))
+        new = {_key(gate): gate for facts in after.get(path, []) for gate in facts.gates}
+        for facts in bench.before(path):
+            for gate in facts.gates:
+                found = new.get((gate.kind, gate.layer, moved.start(gate.place.start))) or moved.nearest(gate, new)
+                why = _outside(gate, found, mask)
+                if why:
+                    return Proof(False, f"{path}:{gate.place.line}: {why}")
+                if found is not None and _differs(gate, found, mask) and all(w.gate != gate for w in wants):
+                    also.append(f"{path}:{gate.place.line}")
+    for want in wants:
+        moved = _Positions(tuple(edit for edit in edits if edit.path == want.gate.path))
+        new = {_key(gate): gate for facts in after.get(want.gate.path, []) for gate in facts.gates}
+        found = new.get((want.gate.kind, want.gate.layer, moved.start(want.gate.place.start)))
+        found = found or moved.nearest(want.gate, new)
+        why = "the gate is gone after the edit" if found is None else _missed(want, found, mask)
+        if why:
+            return Proof(False, f"{want.gate.path}:{want.gate.place.line}: {why}")
+    return Proof(True, also=tuple(dict.fromkeys(also)))
+
+
+def _key(gate: Gate) -> tuple[Any, Any, int]:
+    return gate.kind, gate.layer, gate.place.start
+
+
+def _outside(before: Gate, after: Gate | None, mask: int) -> str:
+    """What moved outside the mask, or ""."""
+    if after is None:
+        return "a gate beside the edit is gone"
+    if len(before.arms) != len(after.arms):
+        return "the gate has other arms"
+    for old, new in zip(before.arms, after.arms, strict=True):
+        if (old.truth.yes ^ new.truth.yes | old.truth.no ^ new.truth.no) & ~mask:
+            return "the verdict of another target would change"
+    return ""
+
+
+def _differs(before: Gate, after: Gate, mask: int) -> bool:
+    pairs = zip(before.arms, after.arms, strict=True)
+    return any((old.truth.yes ^ new.truth.yes | old.truth.no ^ new.truth.no) & mask for old, new in pairs)
+
+
+def _missed(want: Want, after: Gate, mask: int) -> str:
+    """Why the wanted flip did not happen, or ""."""
+    if want.arm < 0:
+        taken = 0
+        for arm in after.arms:
+            taken |= arm.assumed.yes
+        return _word(taken & mask if want.opens else ~taken & mask, want.opens)
+    if want.arm >= len(after.arms):
+        return "the arm is gone after the edit"
+    arm = after.arms[want.arm]
+    left = mask & ~(arm.assumed.yes if want.opens else arm.assumed.no)
+    return _word(left, want.opens) or _firmer(want.gate.arms[want.arm], arm, mask)
+
+
+def _word(left: int, opens: bool) -> str:
+    if not left:
+        return ""
+    return "another gate still shuts it" if opens else "it is still let in"
+
+
+def _firmer(before: Arm, after: Arm, mask: int) -> str:
+    """A build flag that the arm needed for others must not be bypassed for the target."""
+    needs = before.assumed.yes & ~before.truth.yes
+    if needs and not before.truth.yes and after.truth.yes & mask:
+        return "the edit would bypass a build flag"
+    return ""
+
+
+class _Positions:
+    """Where a byte offset of the old file lies in the new one."""
+
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        self._edits = sorted(edits, key=lambda e: e.start)
+
+    def start(self, offset: int) -> int:
+        return offset + sum(len(e.text.encode()) - (e.end - e.start) for e in self._edits if e.end <= offset)
+
+    def nearest(self, gate: Gate, new: Mapping[tuple[Any, Any, int], Gate]) -> Gate | None:
+        """The gate of the same kind nearest to where this one must be, if an edit touched its place."""
+        wanted = self.start(gate.place.start)
+        reach = sum(len(e.text.encode()) + (e.end - e.start) for e in self._edits)
+        near = [
+            g
+            for (kind, layer, at), g in new.items()
+            if kind == gate.kind and layer == gate.layer and abs(at - wanted) <= reach
+        ]
+        return min(near, key=lambda g: abs(g.place.start - wanted), default=None) if self._edits else None
