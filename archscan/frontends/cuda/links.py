@@ -1,0 +1,52 @@
+"""Finds what a C++ or CUDA file includes and exports; by substring search, since it runs on every file of a scan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from archscan.model.facts import Link, LinkKind
+
+_INCLUDE = re.compile(rb"""\s*(?:"([^"\n]+)"|<([^>\n]+)>)""")
+_TYPED_EXPORT = re.compile(rb"TVM_FFI_DLL_EXPORT_TYPED_FUNC\(\s*(\w+)\s*,\s*([\w:]+)")
+_TORCH_LIBRARY = re.compile(
+    rb"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\(\s*(\w+)|TORCH_LIBRARY(?:_FRAGMENT)?_EXPAND\(\s*(\w+)"
+)
+_MODULE_MEMBER = re.compile(rb"""\.(?:def|impl)\(\s*"([\w:]+)[^"]*"\s*(?:,\s*[^&\w]*&?\s*([\w:]+))?""")
+_SUFFIXES = (".h", ".hh", ".hpp", ".cuh", ".inl", ".cu", ".inc", ".ipp", ".cpp", ".cc", ".jinja")
+
+
+def links(data: bytes, path: str) -> tuple[Link, ...]:
+    """Includes of project files and exported operators, in source order of each kind."""
+    return (*_includes(data), *_exports(data))
+
+
+def _includes(data: bytes) -> Iterator[Link]:
+    """`#include` of anything with a file suffix: the standard library has none, so it is left out."""
+    offset, line, counted = 0, 1, 0
+    while (offset := data.find(b"include", offset)) >= 0:
+        start = data.rfind(b"\n", 0, offset) + 1
+        match = _INCLUDE.match(data, offset + 7)
+        if match and data[start:offset].replace(b" ", b"").replace(b"\t", b"") == b"#":
+            target = (match.group(1) or match.group(2)).decode("utf-8", "backslashreplace").strip()
+            line += data.count(b"\n", counted, start)
+            counted = start
+            if target.endswith(_SUFFIXES):
+                yield Link(LinkKind.INCLUDES, "", target, line, '"' if match.group(1) else "<")
+        offset += 7
+
+
+def _exports(data: bytes) -> Iterator[Link]:
+    if b"TVM_FFI_DLL_EXPORT" in data:
+        for match in _TYPED_EXPORT.finditer(data):
+            yield _export(data, match.start(), match.group(1), match.group(2))
+    if b"TORCH_LIBRARY" in data or b"PYBIND11_MODULE" in data:
+        library = _TORCH_LIBRARY.search(data)
+        space = library.group(1).decode() if library else ""
+        for match in _MODULE_MEMBER.finditer(data):
+            yield _export(data, match.start(), match.group(1), match.group(2) or match.group(1), space)
+
+
+def _export(data: bytes, offset: int, name: bytes, implementation: bytes, space: str = "") -> Link:
+    line = data.count(b"\n", 0, offset) + 1
+    return Link(LinkKind.REGISTERS, implementation.decode().rpartition(":")[2], name.decode(), line, space)

@@ -1,0 +1,38 @@
+"""The front end for links between files: what includes, builds and exports what. It finds no gates.
+
+A front end of its own, because files without a gate are on chains too, and the others leave such files out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from archscan.frontends.cuda.links import links as cuda_links
+from archscan.frontends.protocol import Context
+from archscan.frontends.python.links import links as python_links
+from archscan.model.facts import FileFacts, Source
+
+_CUDA = (".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".c", ".cc", ".cpp", ".cxx", ".jinja")
+
+
+class LinksFrontEnd:
+    """Links of every C++ file, and of the Python files that build or load extension modules."""
+
+    name = "links"
+
+    def wants(self, path: str) -> bool:
+        return path.endswith((*_CUDA, ".py"))
+
+    def index(self, source: Source, context: Context) -> FileFacts | None:
+        """The facts of one file; None for a Python file that builds nothing."""
+        python = source.path.endswith(".py")
+        found = python_links(source.data, source.path) if python else cuda_links(source.data, source.path)
+        if python and not found:
+            return None
+        return FileFacts(source.path, len(source.data), source.origin, source.evidence, source.root, links=found)
+
+    def link(self, indexes: Mapping[str, FileFacts], context: Context) -> None:
+        """Nothing: names are joined over all files when chains are made."""
+
+    def gates(self, index: FileFacts, project: None, context: Context) -> FileFacts:
+        return index

@@ -1,0 +1,194 @@
+"""Reads which functions a CUDA file defines and which names each of them mentions: calls, launches, kernel pointers.
+
+A mention counts as a call: `cudaLaunchKernelEx(&config, kernel<T>, ...)`, `auto f = &kernel<8>` and dispatch macros
+all reach a kernel without calling it by its own name. Braces are matched per branch of a conditional, since the two
+branches of `#if ... { #else ... { #endif` open the same brace.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+_BLANK = re.compile(
+    rb"""//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)|R"([^\s()\\]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+    re.S,
+)
+_TOKEN = re.compile(rb"[{};]|^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif|define)\b((?:\\\r?\n|[^\n])*)", re.M)
+_IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
+_SCOPE = re.compile(rb"\b(?:namespace|extern)\b[^;(){}]*$")
+_CLASS = re.compile(
+    rb"\b(?:class|struct|union)\s+(?:(?:__align__|alignas|__attribute__)\s*\(+[^()]*\)+\s*|\[\[[^\]]*\]\]\s*)*(\w+)"
+)
+_NOT_A_NAME = frozenset(
+    b"if for while switch catch return sizeof alignas decltype noexcept __launch_bounds__ __attribute__ __align__"
+    b" requires __cluster_dims__ __declspec static_assert defined operator explicit __grid_constant__ __maxnreg__ throw"
+    b" asm".split()
+)
+_MACRO_NAME = re.compile(rb"\s+(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function, class or macro with its extent (byte offsets) and lines."""
+
+    name: str
+    start: int
+    end: int
+    line: int
+    end_line: int
+    kind: str  # kernel | function | class | macro
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a C++ file defines, and the names each definition mentions."""
+
+    path: str
+    code: bytes  # without comments and strings, same length
+    definitions: tuple[Definition, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, list[Definition]]:
+        result: dict[str, list[Definition]] = {}
+        for definition in self.definitions:
+            result.setdefault(definition.name, []).append(definition)
+        return result
+
+    def mentions(self, definition: Definition) -> frozenset[str]:
+        """Every identifier in the body (of a class: its methods' bodies are definitions of their own, and count)."""
+        return frozenset(m.decode() for m in _IDENTIFIER.findall(self.code, definition.start, definition.end))
+
+    def around(self, line: int) -> Definition | None:
+        """The innermost function or macro that holds `line`."""
+        inside = [d for d in self.definitions if d.line <= line <= d.end_line and d.kind != "class"]
+        return max(inside, key=lambda d: d.line, default=None)
+
+
+def read(data: bytes, path: str) -> Unit:
+    """The definitions of a C++ or CUDA file."""
+    code = _BLANK.sub(_blanked, data)
+    return Unit(path, code, tuple(sorted(_Scanner(code).definitions, key=lambda d: (d.start, -d.end))))
+
+
+def _blanked(match: re.Match[bytes]) -> bytes:
+    return re.sub(rb"[^\n]", b" ", match.group())
+
+
+@dataclass(slots=True)
+class _Open:
+    """An open brace: what it belongs to."""
+
+    name: str
+    kind: str  # kernel | function | class | scope | block
+    start: int
+
+
+class _Scanner:
+    """Matches braces and remembers what was opened."""
+
+    def __init__(self, code: bytes) -> None:
+        self.code = code
+        self.lines = [m.start() for m in re.finditer(rb"\n", code)]
+        self.definitions: list[Definition] = []
+        self.stack: list[_Open] = []
+        self.branches: list[list[_Open]] = []
+        self.header = 0  # where the text before the next brace begins
+        for match in _TOKEN.finditer(code):
+            self._token(match)
+        while self.stack:
+            self._close(len(code))
+
+    def _token(self, match: re.Match[bytes]) -> None:
+        word = match.group(1)
+        if word is not None:
+            self._directive(word, match)
+        elif match.group() == b"{":
+            self._open(match.start())
+        elif match.group() == b"}":
+            if self.stack:
+                self._close(match.end())
+            self.header = match.end()
+        elif not self._in_function() or self.stack:
+            self.header = match.end()
+
+    def _directive(self, word: bytes, match: re.Match[bytes]) -> None:
+        if word == b"define":
+            name = _MACRO_NAME.match(match.group(2))
+            if name and len(match.group(2)) > name.end():
+                self._define(name.group(1).decode(), "macro", match.start(), match.end())
+        elif word == b"endif":
+            if self.branches:
+                self.branches.pop()
+        elif word in (b"elif", b"else"):
+            if self.branches:
+                self.stack = list(self.branches[-1])
+        else:
+            self.branches.append(list(self.stack))
+        if not self._in_function():
+            self.header = max(self.header, match.end()) if not self._header(match.start()).strip() else self.header
+
+    def _open(self, offset: int) -> None:
+        if self._in_function():
+            self.stack.append(_Open("", "block", offset))
+        else:
+            self.stack.append(self._opened(offset))
+        self.header = offset + 1
+
+    def _opened(self, offset: int) -> _Open:
+        """What the brace at `offset` opens, by the text before it, outside of functions."""
+        header = self._header(offset)
+        if _SCOPE.search(header):
+            return _Open("", "scope", self.header)
+        start = self.header
+        text = _without_templates(header)
+        name = _function_name(text)
+        declared = _CLASS.search(text)
+        if name and not (declared and text.find(b"(") > declared.end() and b")" not in text[declared.end() :]):
+            return _Open(name, "kernel" if b"__global__" in header else "function", start)
+        if declared:
+            return _Open(declared.group(1).decode(), "class", start)
+        return _Open("", "block" if b"=" in text or b"enum" in text else "scope", start)
+
+    def _header(self, offset: int) -> bytes:
+        """The text since the last brace or semicolon, without directive lines."""
+        return re.sub(rb"(?m)^[ \t]*#(?:\\\r?\n|[^\n])*", b"", self.code[self.header : offset])
+
+    def _close(self, end: int) -> None:
+        opened = self.stack.pop()
+        if opened.name:
+            self._define(opened.name, opened.kind, opened.start, end)
+
+    def _define(self, name: str, kind: str, start: int, end: int) -> None:
+        while start < end and self.code[start] in b" \t\r\n":
+            start += 1
+        line, end_line = bisect_right(self.lines, start - 1) + 1, bisect_right(self.lines, end - 1) + 1
+        self.definitions.append(Definition(name, start, end, line, end_line, kind))
+
+    def _in_function(self) -> bool:
+        return any(o.kind in ("kernel", "function", "block") for o in self.stack)
+
+
+def _without_templates(header: bytes) -> bytes:
+    """The header without `template <...>`, so that its parentheses and `=` do not count."""
+    match = re.search(rb"\btemplate\s*<", header)
+    while match:
+        depth, end = 1, match.end()
+        while end < len(header) and depth:
+            depth += {60: 1, 62: -1}.get(header[end], 0)
+            end += 1
+        header = header[: match.start()] + header[end:]
+        match = re.search(rb"\btemplate\s*<", header)
+    return header
+
+
+def _function_name(text: bytes) -> str:
+    """The name before the first parameter list; "" if the text declares no function."""
+    if re.search(rb"(?<![=!<>+\-*/%&|^])=(?!=)[^()]*$", text) and b"operator" not in text:
+        return ""
+    for match in re.finditer(rb"([A-Za-z_]\w*)\s*(?:<[^<>();{}]*>)?\s*\(", text):
+        if match.group(1) not in _NOT_A_NAME:
+            return match.group(1).decode()
+    return "operator" if b"operator" in text else ""

@@ -1,0 +1,154 @@
+"""The extension modules of a scan: which function builds each, of which files, and everything those include."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from archscan.model.facts import Link, LinkKind
+from archscan.tracing.paths import Paths
+
+# A source below a directory of such a name is written at build time, from a template that is listed beside it.
+_GENERATED = re.compile(r"gen|tmp|temp|build|cache|jit_dir|dest|out", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A module that is compiled together: a JIT spec or a setup.py extension."""
+
+    id: str
+    name: str  # as written, `*` for what is filled in
+    function: str  # that builds it; "" at module level
+    path: str
+    line: int
+    sources: tuple[str, ...]  # scanned files, in the order listed
+    missing: tuple[tuple[str, int], ...] = ()  # named, not scanned, and not generated; with the line
+    ambiguous: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    wrappers: tuple[str, ...] = ()  # functions of the same file that call `function`
+    exports: tuple[tuple[str, str], ...] = ()  # (operator, C++ name) where the Python side names them
+
+
+class Includes:
+    """The include graph over scanned files."""
+
+    def __init__(self, links: Mapping[str, Iterable[Link]], paths: Paths) -> None:
+        self._links = links
+        self._paths = paths
+        self._direct: dict[str, tuple[str, ...]] = {}
+        self._closure: dict[str, tuple[str, ...]] = {}
+        self.missing: dict[str, list[str]] = {}
+        self.ambiguous: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+
+    def direct(self, path: str) -> tuple[str, ...]:
+        """The scanned files that `path` includes; of an ambiguous one every candidate."""
+        if path not in self._direct:
+            found: list[str] = []
+            for link in self._links.get(path, ()):
+                if link.kind is LinkKind.INCLUDES:
+                    found += self._found(path, link)
+            self._direct[path] = tuple(dict.fromkeys(found))
+        return self._direct[path]
+
+    def _found(self, path: str, link: Link) -> tuple[str, ...]:
+        candidates = self._paths.find(link.target, path)
+        if not candidates and link.detail == '"':
+            self.missing.setdefault(path, []).append(link.target)
+        if len(candidates) > 1:
+            self.ambiguous.setdefault(path, []).append((link.target, candidates))
+        return candidates
+
+    def closure(self, path: str) -> tuple[str, ...]:
+        """`path` and everything it includes, in the order in which the compiler meets it; cycles end."""
+        if path not in self._closure:
+            seen: dict[str, None] = {}
+            stack = [path]
+            while stack:
+                current = stack.pop()
+                if current not in seen:
+                    seen[current] = None
+                    stack += reversed(self.direct(current))
+            self._closure[path] = tuple(seen)
+        return self._closure[path]
+
+
+def extensions(links: Mapping[str, Iterable[Link]], paths: Paths) -> tuple[Extension, ...]:
+    """Every extension module that Python code builds, in path order."""
+    directories = {
+        link.source: link.target
+        for path in sorted(links)
+        if path.endswith(".py")
+        for link in links[path]
+        if link.kind is LinkKind.DEFINES and link.detail == "directory"
+    }
+    found = [
+        e for path in sorted(links) if path.endswith(".py") for e in _of_file(path, links[path], paths, directories)
+    ]
+    return tuple(_distinct(found))
+
+
+def _of_file(path: str, links: Iterable[Link], paths: Paths, directories: Mapping[str, str]) -> Iterable[Extension]:
+    by_kind: dict[LinkKind, list[Link]] = {}
+    for link in links:
+        by_kind.setdefault(link.kind, []).append(link)
+    for spec in by_kind.get(LinkKind.JIT_SPEC, ()):
+        named = [link for link in by_kind.get(LinkKind.JIT_SOURCE, ()) if link.source == spec.source]
+        resolved = [(s, paths.find(s.target, path, directories.get(s.detail.rpartition(".")[2], ""))) for s in named]
+        callers = _callers(spec.source, by_kind.get(LinkKind.CALLS, ()))
+        yield Extension(
+            id=_identifier(spec),
+            name=spec.target,
+            function=spec.source,
+            path=path,
+            line=spec.line,
+            sources=tuple(dict.fromkeys(p for _, found in resolved for p in found)),
+            missing=tuple((s.target, s.line) for s, found in resolved if not found and not _is_generated(s)),
+            ambiguous=tuple((s.target, found) for s, found in resolved if len(found) > 1 and "*" not in s.target),
+            wrappers=callers,
+            exports=tuple(
+                (link.target, link.source) for link in by_kind.get(LinkKind.REGISTERS, ()) if link.detail == spec.source
+            ),
+        )
+
+
+def _callers(function: str, calls: Iterable[Link]) -> tuple[str, ...]:
+    """Functions of the file that call `function`, those that call them included."""
+    found: dict[str, None] = {}
+    pending = [function] if function else []
+    while pending:
+        current = pending.pop()
+        for call in calls:
+            if call.target == current and call.source not in found and call.source != function:
+                found[call.source] = None
+                pending.append(call.source)
+    return tuple(found)
+
+
+def _is_generated(source: Link) -> bool:
+    return "*" in source.target or (bool(source.detail) and bool(_GENERATED.search(source.detail)))
+
+
+def _identifier(spec: Link) -> str:
+    """The literal beginning of the name: `fp4_quantization` of `fp4_quantization_*`; else the function's name."""
+    literal = re.sub(r"[^\w.-]+", "_", spec.target.partition("*")[0]).strip("_-.")
+    return literal if len(literal) > 2 else spec.source.lstrip("_") or "extension"
+
+
+def _distinct(found: list[Extension]) -> Iterable[Extension]:
+    """Equal ids of different functions are told apart by the function's name."""
+    count: dict[str, int] = {}
+    for extension in found:
+        count[extension.id] = count.get(extension.id, 0) + 1
+    seen: set[str] = set()
+    for e in found:
+        identifier = e.id if count[e.id] == 1 else f"{e.id}.{e.function or 'module'}"
+        while identifier in seen:
+            identifier += "+"
+        seen.add(identifier)
+        yield e if identifier == e.id else _renamed(e, identifier)
+
+
+def _renamed(e: Extension, identifier: str) -> Extension:
+    return Extension(
+        identifier, e.name, e.function, e.path, e.line, e.sources, e.missing, e.ambiguous, e.wrappers, e.exports
+    )

@@ -1,0 +1,96 @@
+"""Finds scanned files by what code calls them: include paths, source names of a JIT spec, Python module names."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from functools import cached_property
+from posixpath import dirname, normpath
+
+
+class Paths:
+    """The files of a scan, indexed by their last component."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.known = frozenset(paths)
+        self._by_name: dict[str, list[str]] = {}
+        for path in sorted(self.known):
+            self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return sorted(self._by_name)
+
+    def find(self, target: str, near: str = "", base: str = "") -> tuple[str, ...]:
+        """The files that `target` may mean, one if the place it is named at (`near`) decides; () = not scanned.
+
+        `base` is a directory that the path is known to lie below, as far as the code tells ("data/csrc").
+        """
+        beside = normpath(f"{dirname(near)}/{target}") if near else target
+        if not base and beside in self.known:
+            return (beside,)
+        wanted = normpath(target).lstrip("./")
+        found = self._ending(wanted)
+        below = [p for p in found if f"/{base}/{wanted}".endswith("/" + wanted) and _ends(p, f"{base}/{wanted}")]
+        return _nearest(below if base and below else found, near)
+
+    def module(self, dotted: str, near: str) -> str | None:
+        """The file of a Python module named in the file `near`; None if it is not scanned."""
+        if dotted.startswith("."):
+            level = len(dotted) - len(dotted.lstrip("."))
+            directory = near
+            for _ in range(level):
+                directory = dirname(directory)
+            rest = dotted[level:].replace(".", "/")
+            return self._module_file(f"{directory}/{rest}".strip("/") if rest else directory)
+        parts = dotted.split(".")
+        found = self._module_candidates("/".join(parts))
+        if not found and len(parts) > 1:  # scanned from inside the package: `pkg.comm.x` is comm/x.py
+            return self._module_file("/".join(parts[1:]))
+        nearest = _nearest(found, near)
+        return nearest[0] if nearest else None
+
+    def _module_file(self, stem: str) -> str | None:
+        for path in (f"{stem}.py", f"{stem}/__init__.py" if stem else "__init__.py"):
+            if path in self.known:
+                return path
+        return None
+
+    def _module_candidates(self, stem: str) -> list[str]:
+        return self._ending(f"{stem}.py") or self._ending(f"{stem}/__init__.py")
+
+    def _ending(self, wanted: str) -> list[str]:
+        """Every path that ends in `wanted`; `*` in it stands for anything."""
+        name = wanted.rpartition("/")[2]
+        if "*" not in wanted:
+            return [p for p in self._by_name.get(name, ()) if _ends(p, wanted)]
+        prefix = name.partition("*")[0]
+        found: list[str] = []
+        for candidate in self._names[bisect_left(self._names, prefix) :]:
+            if not candidate.startswith(prefix):
+                break
+            if prefix and fnmatchcase(candidate, name):
+                found += [p for p in self._by_name[candidate] if fnmatchcase("/" + p, "*/" + wanted)]
+        return found
+
+
+def _ends(path: str, wanted: str) -> bool:
+    return path == wanted or path.endswith("/" + wanted)
+
+
+def _nearest(found: list[str], near: str) -> tuple[str, ...]:
+    """Those that share the longest leading directories with `near`."""
+    if len(found) < 2:
+        return tuple(found)
+    best = max(_shared(p, near) for p in found)
+    return tuple(p for p in found if _shared(p, near) == best)
+
+
+def _shared(path: str, near: str) -> int:
+    count = 0
+    for ours, theirs in zip(path.split("/")[:-1], near.split("/")[:-1], strict=False):
+        if ours != theirs:
+            break
+        count += 1
+    return count
