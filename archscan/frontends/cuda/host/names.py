@@ -1,0 +1,73 @@
+"""Which names in C++ mean a compute capability, a check or a failure: by the words they are made of, never by package."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import cache
+
+
+class Seed(str, Enum):
+    """What a name that nobody defined stands for."""
+
+    CAPABILITY = "capability"  # 9, 90 or 900: the constant it meets decides
+    MAJOR = "major"
+    MINOR = "minor"
+
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_CARRIERS = frozenset({"sm", "cc", "arch", "capability", "capabilities"})
+_COMPANIONS = frozenset(
+    "compute cap capacity version ver cuda gpu device dev current cur runtime actual hw value id number".split()
+)
+_VERBS = frozenset("get query read fetch cached find detect cu".split())
+_PARTS = frozenset({"major", "minor"})
+
+
+@cache
+def words(name: str) -> tuple[str, ...]:
+    """The lower-case words of a snake_case, camelCase or kConstant name, without member prefixes."""
+    plain = re.sub(r"^(?:m_|g_|s_)|_+$", "", name)
+    plain = re.sub(r"^[mk](?=[A-Z])", "", plain)
+    return tuple(w.lower() for w in _WORD.findall(plain))
+
+
+@cache
+def seed_of(name: str, call: bool = False) -> Seed | None:
+    """What a variable (or, with `call`, a function) of that name stands for; None for anything else."""
+    found = words(name)
+    vocabulary = _CARRIERS | _COMPANIONS | _PARTS | (_VERBS if call else frozenset())
+    if not found or not set(found) <= vocabulary:
+        return None
+    carries = bool(_CARRIERS & set(found)) or {"compute", "cap"} <= set(found) or {"compute", "capacity"} <= set(found)
+    if "major" in found:
+        return Seed.MAJOR if carries or not {"version", "ver", "runtime", "cuda"} & set(found) else None
+    if "minor" in found:
+        return Seed.MINOR if carries or not {"version", "ver", "runtime", "cuda"} & set(found) else None
+    return Seed.CAPABILITY if carries else None
+
+
+_CHECK = re.compile(r"^(?:[A-Z0-9_]*(?:CHECK|ASSERT|REQUIRE|ENFORCE|EXPECT|VERIFY)[A-Z0-9_]*|assert|static_assert)$")
+_CAMEL_CHECK = re.compile(r"^(?:Runtime|Host|Device)?(?:Check|Assert|Require|Enforce)[A-Za-z]*$")
+_OPERATORS = {"EQ": "==", "NE": "!=", "GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}
+_FAILURE = re.compile(
+    rb"\b(?:[A-Z0-9_]*(?:_ERROR|THROW|_FAIL|FATAL|PANIC|ABORT|NOT_IMPLEMENTED|UNREACHABLE|INVALID_CONTROL_PATH)[A-Z0-9_]*"
+    rb"|exit|abort|terminate|throw_\w+|ThrowError\w*)\s*(?:\(|;|<<)"
+)
+
+
+@cache
+def is_check(name: str) -> bool:
+    """Whether a call of that name refuses when its first argument (or comparison) fails."""
+    return bool(_CHECK.match(name) or _CAMEL_CHECK.match(name))
+
+
+@cache
+def check_operator(name: str) -> str:
+    """The comparison a check makes of its first two arguments: `>=` for ICHECK_GE; "" for none."""
+    return _OPERATORS.get(name.rpartition("_")[2], "")
+
+
+def failure(code: bytes) -> re.Match[bytes] | None:
+    """The first call in the code that never returns: an error macro, exit, abort."""
+    return _FAILURE.search(code)

@@ -1,0 +1,207 @@
+"""The small syntax that C++ functions are reduced to: enough to evaluate capability conditions, small enough to cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from archscan.model.gate import NOTHING, Effect, FeatureUse, Place
+
+
+class Op(str, Enum):
+    """What an expression is."""
+
+    NUMBER = "number"
+    NAME = "name"
+    FIELD = "field"  # args[0].name
+    CALL = "call"  # name(args), name<targs>(args); a lambda called on the spot has a body
+    UNARY = "unary"
+    BINARY = "binary"
+    CHOICE = "choice"  # args[0] ? args[1] : args[2]
+    GROUP = "group"  # {a, b}
+    TEXT = "text"  # string literal
+    OPAQUE = "opaque"  # anything else; args = what stands in it
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """An expression with its place; `text` is as written, blanks joined."""
+
+    op: Op
+    place: Place
+    text: str
+    name: str = ""  # identifier, field, callee or operator
+    scope: str = ""  # what stands before `name` and `::`
+    args: tuple[Expr, ...] = ()
+    targs: tuple[Expr, ...] = ()  # template arguments
+    number: int = 0
+    body: Block | None = None  # of a lambda
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a piece of code does, read from its bytes."""
+
+    place: Place | None = None
+    effect: Effect = NOTHING
+    digest: str = ""
+    features: tuple[FeatureUse, ...] = ()
+    calls: tuple[str, ...] = ()
+    exits: bool = False  # control never comes out at the end
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A preprocessor condition around code: `condition` holds, or fails if `negated`."""
+
+    condition: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`targets = value`; a constructor's member initialiser is one too. value None = declared without a value."""
+
+    targets: tuple[str, ...]
+    value: Expr | None
+    place: Place
+    declared: bool = False
+    compound: bool = False  # +=, |=, ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """An expression evaluated for its effect: calls, checks."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One arm of a branch; condition None = else."""
+
+    condition: Expr | None
+    body: Block
+    place: Place
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """if / else if / else; `rest` is what follows to the end of the function."""
+
+    options: tuple[Option, ...]
+    place: Place
+    constexpr: bool
+    rest: Summary
+    near: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The statements between two sets of labels of a switch."""
+
+    labels: tuple[Expr, ...]
+    default: bool
+    guards: tuple[Guard, ...]
+    body: Block
+    place: Place
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    subject: Expr
+    cases: tuple[Case, ...]
+    place: Place
+    rest: Summary
+    near: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    value: Expr | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """throw, break, continue, goto."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """#if / #elif / #else among statements; a condition of None is #else."""
+
+    options: tuple[tuple[Expr | None, Block], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A statement that refuses when its condition fails: CHECK macro, assert, static_assert."""
+
+    condition: Expr
+    macro: str
+    place: Place
+    refusal: Effect
+    rest: Summary
+    near: str = ""
+
+
+Statement = Assign | Evaluate | Branch | Switch | Return | Leave | Loop | Directive | Check
+Block = tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function, or a macro whose body holds statements."""
+
+    name: str
+    scope: str  # class or namespace named at the definition, or the class around it
+    parameters: tuple[str, ...]
+    template: tuple[str, ...]
+    body: Block
+    place: Place
+    is_kernel: bool = False
+    is_device: bool = False
+    is_macro: bool = False
+    guards: tuple[Guard, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A named value: enumerator, constexpr, variable template, object-like macro, or X<..> derived from bool_constant."""
+
+    name: str
+    scope: str
+    template: tuple[str, ...]
+    value: Expr
+    place: Place
+    guards: tuple[Guard, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """using name = base<targs>."""
+
+    name: str
+    base: str
+    targs: tuple[Expr, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one file says, reduced."""
+
+    functions: tuple[Function, ...] = ()
+    constants: tuple[Constant, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    templates: tuple[tuple[str, tuple[str, ...]], ...] = field(default=())  # class template -> its parameters
