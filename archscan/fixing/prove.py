@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from archscan.frontends.protocol import Context, FrontEnd
 from archscan.model.facts import FileFacts, Source
 from archscan.model.finding import Edit
 from archscan.model.gate import Arm, Gate
+from archscan.sources import Unread, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,71 +25,68 @@ class Proof:
 class Workbench:
     """The scanned project, ready to be evaluated again with other bytes in place of some files. Nothing is written."""
 
-    def __init__(self, front_ends: Sequence[FrontEnd], sources: Mapping[str, Source], context: Context) -> None:
+    def __init__(self, front_ends: Sequence[FrontEnd], unread: Sequence[Unread], context: Context) -> None:
         self._front_ends = front_ends
         self._context = context
-        self._sources = sources
-        self._indexes = [self._index_all(front_end) for front_end in front_ends]
-        self._projects = [
-            front_end.link(indexes, context) for front_end, indexes in zip(front_ends, self._indexes, strict=True)
-        ]
+        self._unread = {one.path: one for one in unread}
+        self._indexes: list[dict[str, Any]] = [{} for _ in front_ends]
+        for source in read(unread):
+            if isinstance(source, Source):
+                self._add(source, self._indexes)
+        self._projects = self._linked(self._indexes)
         self._before: dict[str, list[FileFacts]] = {}
+        self._read: dict[str, Source] = {}
 
     def source(self, path: str) -> Source:
-        """The file as read; KeyError if it was not scanned."""
-        return self._sources[path]
-
-    def before(self, path: str) -> list[FileFacts]:
-        """The facts of a file as it is."""
-        if path not in self._before:
-            pairs = zip(self._front_ends, self._indexes, self._projects, strict=True)
-            self._before[path] = [
-                front_end.gates(indexes[path], project, self._context)
-                for front_end, indexes, project in pairs
-                if path in indexes
-            ]
-        return self._before[path]
-
-    def after(self, data: Mapping[str, bytes], relink: bool) -> dict[str, list[FileFacts]]:
-        """The facts with `data` in place; of the edited files only, or with `relink` of the whole project."""
-        result: dict[str, list[FileFacts]] = {}
-        for front_end, indexes, project in zip(self._front_ends, self._indexes, self._projects, strict=True):
-            edited = self._edited_indexes(front_end, data)
-            if relink:
-                merged = {**indexes, **edited}
-                project = front_end.link(merged, self._context)  # noqa: PLW2901
-                edited = merged
-            for path, index in edited.items():
-                result.setdefault(path, []).append(front_end.gates(index, project, self._context))
-        return result
+        """The file as it is read now; KeyError if it was not scanned or cannot be read any more."""
+        if path not in self._read:
+            (found,) = read([self._unread[path]])
+            if not isinstance(found, Source):
+                raise KeyError(path)
+            self._read[path] = found
+        return self._read[path]
 
     def sources(self) -> tuple[str, ...]:
         """Every path that was read."""
-        return tuple(self._sources)
+        return tuple(self._unread)
 
     def paths(self) -> tuple[str, ...]:
         """Every path that some front end found worth an index."""
         return tuple(sorted({path for indexes in self._indexes for path in indexes}))
 
-    def _index_all(self, front_end: FrontEnd) -> dict[str, Any]:
-        found = {}
-        for path, source in self._sources.items():
-            if front_end.wants(path):
+    def before(self, path: str) -> list[FileFacts]:
+        """The facts of a file as it is."""
+        if path not in self._before:
+            self._before[path] = self._facts(self._indexes, self._projects, path)
+        return self._before[path]
+
+    def after(self, data: Mapping[str, bytes], relink: bool) -> dict[str, list[FileFacts]]:
+        """The facts with `data` in place; of the edited files only, or with `relink` of the whole project."""
+        indexes = [dict(known) for known in self._indexes]
+        for path, content in data.items():
+            for known in indexes:
+                known.pop(path, None)
+            self._add(replace(self.source(path), data=content), indexes)
+        projects = self._linked(indexes) if relink else self._projects
+        paths = {path for known in indexes for path in known} if relink else set(data)
+        return {path: self._facts(indexes, projects, path) for path in sorted(paths)}
+
+    def _add(self, source: Source, indexes: list[dict[str, Any]]) -> None:
+        for front_end, known in zip(self._front_ends, indexes, strict=True):
+            if front_end.wants(source.path):
                 index = front_end.index(source, self._context)
                 if index is not None:
-                    found[path] = index
-        return found
+                    known[source.path] = index
 
-    def _edited_indexes(self, front_end: FrontEnd, data: Mapping[str, bytes]) -> dict[str, Any]:
-        found = {}
-        for path, content in data.items():
-            if not front_end.wants(path):
-                continue
-            old = self._sources[path]
-            index = front_end.index(Source(path, content, old.disk, old.origin, old.evidence, old.root), self._context)
-            if index is not None:
-                found[path] = index
-        return found
+    def _linked(self, indexes: list[dict[str, Any]]) -> list[Any]:
+        pairs = zip(self._front_ends, indexes, strict=True)
+        return [front_end.link(known, self._context) for front_end, known in pairs]
+
+    def _facts(self, indexes: list[dict[str, Any]], projects: list[Any], path: str) -> list[FileFacts]:
+        rows = zip(self._front_ends, indexes, projects, strict=True)
+        return [
+            front_end.gates(known[path], project, self._context) for front_end, known, project in rows if path in known
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,33 @@
+"""Which installed distribution a file belongs to, by the RECORD files beside it: an upgrade undoes an edit there."""
+
+from __future__ import annotations
+
+import csv
+from functools import lru_cache
+from pathlib import Path
+
+
+def distribution_of(path: Path) -> str | None:
+    """`flashinfer-python 0.6.2` for a file that a RECORD lists, or None."""
+    absolute = path.absolute()
+    for parent in absolute.parents:
+        owners = _owners(parent)
+        if owners:
+            return owners.get(absolute.relative_to(parent).as_posix())
+        if parent.name in ("site-packages", "dist-packages"):
+            return None
+    return None
+
+
+@lru_cache(maxsize=64)
+def _owners(folder: Path) -> dict[str, str]:
+    """path below `folder` -> "name version", from every RECORD in it; {} if it holds no distributions."""
+    owners: dict[str, str] = {}
+    for record in sorted(folder.glob("*.dist-info/RECORD")):
+        name, _, version = record.parent.name.removesuffix(".dist-info").rpartition("-")
+        try:
+            rows = csv.reader(record.read_text(encoding="utf-8", errors="replace").splitlines())
+            owners.update((row[0], f"{name} {version}") for row in rows if row)
+        except (OSError, csv.Error):
+            continue
+    return owners
