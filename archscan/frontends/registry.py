@@ -20,4 +20,7 @@ def front_ends(layers: frozenset[str] = frozenset()) -> tuple[FrontEnd, ...]:
         from archscan.frontends.build import BuildFrontEnd
 
         chosen.append(BuildFrontEnd())
+    from archscan.frontends.links import LinksFrontEnd
+
+    chosen.append(LinksFrontEnd())
     return tuple(chosen)
