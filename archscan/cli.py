@@ -1,0 +1,218 @@
+"""The command line: options in, one call, exit code out. Whatever is slow to import is imported inside commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import click
+
+from archscan import __version__
+from archscan.errors import UserError
+
+FORMATS = ("text", "json", "sarif", "html", "github", "markdown", "gitlab", "junit")
+LEVELS = ("blocked", "high", "medium", "low", "info")
+EXIT_CODES = """\b
+Exit codes, in every format:
+  0  nothing at or above --fail-on
+  1  findings
+  2  a usage, config, rule or internal error; an input named explicitly that cannot be
+     read; a directory with nothing to scan
+"""
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class _Main(click.Group):
+    """`scan` is the default: what is no command is a PATH or an option of scan."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] not in ("--help", "-h", "--version")):
+            if args and not args[0].startswith("-") and not os.path.lexists(args[0]):
+                self._refuse_typo(args[0])
+            args = ["scan", *args]
+        return super().parse_args(ctx, args)
+
+    def _refuse_typo(self, word: str) -> None:
+        close = get_close_matches(word, self.list_commands(click.Context(self)), n=1)
+        if close:
+            raise UserError(f"no such file, directory or command: {word}", f"did you mean `archscan {close[0]}`?")
+
+
+@click.group(cls=_Main, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="archscan", message="%(prog)s %(version)s")
+def archscan() -> None:
+    """Find the architecture gates in CUDA and Python code, and what they do to one GPU.
+
+    `archscan --target sm120 PATH...` is short for `archscan scan --target sm120 PATH...`
+    """
+
+
+def _options(*decorators: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    """Several options as one decorator, in the order written."""
+
+    def decorate(command: _Command) -> _Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+_target = click.option("--target", "-t", metavar="T", help="GPU to answer for: sm120, sm_120a, 12.0, product, native.")
+_paths = click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+_settings_source = _options(
+    click.option("--config", metavar="FILE", help="Read settings from this file."),
+    click.option("--isolated", is_flag=True, help="Read no config file."),
+)
+_reading = _options(
+    click.option("--cuda", metavar="V", help="CUDA toolkit assumed.  [default: 13.0]"),
+    click.option("-D", "define", multiple=True, metavar="NAME[=V]", help="Take this macro or variable as set."),
+    click.option("-U", "undefine", multiple=True, metavar="NAME", help="Take this macro or variable as not set."),
+    click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave these paths out (.gitignore syntax)."),
+    click.option("--include-vendored/--no-include-vendored", default=None, help="Report copies of other projects too."),
+    click.option("--include-tests/--no-include-tests", default=None, help="Report tests too."),
+    click.option("--rules", multiple=True, metavar="DIR", help="Read further rules and facts from DIR."),
+    click.option("--cache/--no-cache", default=None, help="Keep what was read in the user's cache directory."),
+    click.option("-j", "--jobs", type=int, metavar="N", help="Processes to read with.  [default: one per core]"),
+)
+_choosing = _options(
+    click.option("--against", multiple=True, metavar="T,...", help="GPUs to judge against.  [default: sm_80 and up]"),
+    click.option("--problem", multiple=True, metavar="P", help="Only: excluded, over-admitted, disagrees."),
+    click.option("--layer", multiple=True, metavar="L", help="Only: python, jit, build, host, preprocessor, device."),
+    click.option("--rule", multiple=True, metavar="ID", help="Only this rule."),
+    click.option("--min-risk", metavar="LEVEL", help="Report nothing below LEVEL.  [default: info]"),
+    click.option("--fail-on", metavar="LEVEL", help="Exit with 1 from LEVEL on; never.  [default: low]"),
+    click.option("--include-leave/--no-include-leave", default=None, help="Show what is right as it is."),
+    click.option("--baseline", metavar="FILE", help="Leave out the findings in FILE."),
+    click.option("--write-baseline", metavar="FILE", help="Write the findings to FILE and exit with 0."),
+    click.option("--context", multiple=True, metavar="WORD", help="What your machine is like: pcie, tp8."),
+    click.option("--evidence", multiple=True, metavar="FILE", help="Evidence of your own."),
+    click.option("--focus", is_flag=True, help="Read the project here, report what touches the PATHs (for hooks)."),
+)
+_showing = _options(
+    click.option("--format", "-f", "format_", type=click.Choice(FORMATS), default="text", show_default=True),
+    click.option("--output", "-o", metavar="FILE", help="Write there, all or nothing."),
+    click.option("--all-gates", is_flag=True, help="JSON: every gate, over all targets."),
+    click.option(
+        "--limit", type=click.IntRange(min=0), default=40, metavar="N", help="Entries; 0: all.  [default: 40]"
+    ),
+    click.option("--sarif-root", metavar="DIR", help="SARIF: directory that paths are relative to."),
+    click.option("--sarif-suppressed/--no-sarif-suppressed", default=None, help="SARIF: with suppressed findings."),
+)
+_manner = _options(
+    click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True),
+    click.option("-q", "--quiet", is_flag=True, help="One line a finding."),
+    click.option("-v", "--verbose", is_flag=True, help="All reasons, evidence and places."),
+)
+
+
+@archscan.command(epilog=EXIT_CODES)
+@_target
+@_choosing
+@_reading
+@_showing
+@_manner
+@_settings_source
+@_paths
+def scan(**given: Any) -> int:
+    """Report what is wrong for one GPU, and where.
+
+    A PATH is a directory, a file, a wheel or an sdist (read in place); - is standard input. Default: the current
+    directory.
+    """
+    from archscan.run import run_scan
+
+    return run_scan(given)
+
+
+@archscan.command()
+@click.option("--format", "-f", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.argument("names", nargs=-1, metavar="[T]...")
+def targets(names: Sequence[str], format_: str) -> int:
+    """List the targets known: variants, family, products and limits; or what T names."""
+    from archscan.listing import show_targets
+
+    return show_targets(names, format_)
+
+
+@archscan.command()
+@click.option("--rules", multiple=True, metavar="DIR", help="Read further rules and facts from DIR.")
+@click.option("--format", "-f", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+def rules(rules: Sequence[str], format_: str) -> int:
+    """List the rules, in the order in which they are asked."""
+    from archscan.listing import show_rules
+
+    return show_rules(rules, format_)
+
+
+@archscan.command()
+@_settings_source
+@_paths
+def config(paths: Sequence[str], config: str | None, isolated: bool) -> int:
+    """Show the settings in force for PATH, and where each came from."""
+    from archscan.listing import show_config
+
+    return show_config(paths, config, isolated)
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of a command line; errors are said on standard error."""
+    try:
+        code = archscan.main(list(arguments), prog_name="archscan", standalone_mode=False)
+        _flush()
+        return int(code or 0)
+    except UserError as error:
+        return _complain(error.title, error.hint)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "archscan"
+        return _complain(error.format_message(), f"`{command} --help` lists what it takes")
+    except click.ClickException as error:
+        return _complain(error.format_message(), "")
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        return _reader_left()
+    except OSError as error:
+        return _complain(f"{error.filename or 'output'}: {error.strerror or error}", "")
+    except Exception as error:
+        return _ours(error)
+
+
+def _flush() -> None:
+    """Writes out what is buffered while an error can still be told."""
+    sys.stdout.flush()
+
+
+def _complain(title: str, hint: str) -> int:
+    from archscan.reporting.words import visible
+
+    click.echo(f"error: {visible(title)}", err=True)
+    if hint:
+        click.echo(f"hint: {visible(hint)}", err=True)
+    return 2
+
+
+def _reader_left() -> int:
+    """The reader of a pipe has gone: nothing to say, and nothing to flush at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    return 0
+
+
+def _ours(error: Exception) -> int:
+    """A bug: what happened, for the report we ask for."""
+    import traceback
+
+    click.echo(traceback.format_exc(), err=True, nl=False)
+    click.echo(f"error: archscan {__version__} failed: {type(error).__name__}", err=True)
+    click.echo("hint: this is a bug in archscan; please report it with the lines above", err=True)
+    return 2

@@ -1,0 +1,115 @@
+"""What `archscan targets`, `rules` and `config` print: what is known and what is in force."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from archscan.catalog.types import Architecture, Catalog, Rule
+from archscan.config import Settings, merged
+from archscan.reporting.words import one_line
+
+_LIMITS = (
+    ("smem_per_block_optin_bytes", "shared memory a block"),
+    ("max_threads_per_sm", "threads an SM"),
+    ("max_cluster_size", "blocks a cluster"),
+)
+
+
+def show_targets(names: Sequence[str], format: str) -> int:
+    """Prints the universe, or what each of `names` means."""
+    from archscan.catalog import load
+    from archscan.catalog.targets import select
+
+    catalog = load()
+    sms = [select(name, catalog).sm for name in names] or sorted(catalog.architectures)
+    chosen = [catalog.architectures[sm] for sm in dict.fromkeys(sms)]
+    if format == "json":
+        click.echo(json.dumps([_architecture_object(a, catalog) for a in chosen], indent=1, ensure_ascii=False))
+        return 0
+    for architecture in chosen:
+        click.echo(_architecture_line(architecture, catalog))
+        if names:
+            for key, limit in sorted(architecture.limits.items()):
+                click.echo(f"    {key:<40} {'-' if limit.value is None else limit.value}  [{limit.source}]")
+    return 0
+
+
+def _architecture_line(architecture: Architecture, catalog: Catalog) -> str:
+    variants = " ".join(t.name for t in catalog.universe.variants(architecture.sm))
+    limits = [
+        f"{architecture.limits[key].value:,} {words}"
+        for key, words in _LIMITS
+        if key in architecture.limits and architecture.limits[key].value is not None
+    ]
+    products = ", ".join(architecture.products[:4]) + (", ..." if len(architecture.products) > 4 else "")
+    return f"{variants:<24} {architecture.name}" + "".join(
+        f"\n    {text}" for text in (products, ", ".join(limits)) if text
+    )
+
+
+def _architecture_object(architecture: Architecture, catalog: Catalog) -> dict[str, object]:
+    return {
+        "sm": architecture.sm,
+        "name": architecture.name,
+        "variants": [t.name for t in catalog.universe.variants(architecture.sm)],
+        "products": list(architecture.products),
+        "family": list(architecture.family),
+        "nvcc": architecture.nvcc,
+        "limits": {k: {"value": v.value, "source": v.source} for k, v in sorted(architecture.limits.items())},
+    }
+
+
+def show_rules(directories: Sequence[str], format: str) -> int:
+    """Prints the rules in the order in which they are asked."""
+    from archscan.catalog import load
+
+    rules = sorted(load([Path(d) for d in directories]).rules.values(), key=lambda rule: (rule.order, rule.id))
+    if format == "json":
+        click.echo(json.dumps([_rule_object(rule) for rule in rules], indent=1, ensure_ascii=False))
+        return 0
+    width = max((len(rule.id) for rule in rules), default=0)
+    for rule in rules:
+        click.echo(f"{rule.id:<{width}}  {rule.problem:<13}  {rule.severity:<7}  {one_line(rule.title)}")
+    return 0
+
+
+def _rule_object(rule: Rule) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "title": rule.title,
+        "problem": rule.problem,
+        "severity": rule.severity,
+        "precision": rule.precision,
+        "order": rule.order,
+        "tags": list(rule.tags),
+    }
+
+
+def show_config(paths: Sequence[str], file: str | None, isolated: bool) -> int:
+    """Prints every setting, its value and its origin; then the rules that it switches off."""
+    settings = merged({}, paths or (".",), file, isolated)
+    click.echo(f"config file: {settings.file or 'none found'}")
+    width = max(len(entry.setting.key) for entry in settings.entries)
+    for entry in settings.entries:
+        value = json.dumps(list(entry.value) if isinstance(entry.value, tuple) else entry.value, ensure_ascii=False)
+        click.echo(f"{entry.setting.key:<{width}} = {value:<12}  # {entry.origin}; {entry.setting.says}")
+    for line in _switched_off(settings):
+        click.echo(line)
+    return 0
+
+
+def _switched_off(settings: Settings) -> list[str]:
+    """Why rules are off, a rule a line."""
+    from archscan.run import loaded_catalog
+
+    lines = []
+    for rule in sorted(loaded_catalog(settings).rules.values(), key=lambda rule: rule.id):
+        if settings["rule"] and rule.id not in settings["rule"]:
+            lines.append(f"rule {rule.id} is off: not in rule ({settings.origin('rule')})")
+        elif settings["problem"] and rule.problem not in settings["problem"]:
+            lines.append(f"rule {rule.id} is off: {rule.problem} not in problem ({settings.origin('problem')})")
+    return lines

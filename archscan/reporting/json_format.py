@@ -1,0 +1,196 @@
+"""The JSON document that scripts hang on (schema/archscan-1.0.schema.json): folds nothing, leaves nothing out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+from archscan import __version__
+from archscan.model.finding import Finding, Fix, Level, Problem, Risk
+from archscan.model.gate import Arm, Gate
+from archscan.model.report import Chain, Report
+from archscan.model.target import Universe
+from archscan.reporting.options import RenderOptions
+
+SCHEMA_VERSION = "1.0"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def render_json(report: Report, options: RenderOptions) -> str:
+    """The document as text: sorted by risk, indented, closed by a newline; equal reports give equal bytes."""
+    return dumped(document(report, options.all_gates))
+
+
+def dumped(document: dict[str, Any]) -> str:
+    """A document as this tool writes it: one key a line, and one record of a list a line."""
+    lines = []
+    for key, value in document.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            records = ",\n  ".join(json.dumps(item, ensure_ascii=False) for item in value)
+            lines.append(f"{json.dumps(key)}: [\n  {records}\n ]")
+        else:
+            lines.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return without_surrogates("{\n " + ",\n ".join(lines) + "\n}\n")
+
+
+def without_surrogates(text: str) -> str:
+    """JSON text in which bytes that were not UTF-8 (of file names) are written as `\\xNN`."""
+    return _SURROGATE.sub(_as_byte, text)
+
+
+def _as_byte(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\\\u{code:04x}"
+
+
+def document(report: Report, all_gates: bool = False) -> dict[str, Any]:
+    """The report as plain values, in the order of the contract."""
+    facts = report.facts
+    result: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "archscan", "version": __version__},
+        "target": {"name": report.selection.name, "variants": [t.name for t in report.selection.variants]},
+        "peers": list(report.universe.names(report.selection.peers)),
+        "summary": _summary(report),
+        "findings": [finding_object(f) for f in report.findings],
+        "chains": [chain_object(c) for c in report.chains],
+    }
+    if all_gates:
+        result["gates"] = [_gate(g, report.universe) for f in facts.files for g in f.gates]
+    result["undecided"] = [
+        {
+            "path": u.path,
+            "line": u.line,
+            "condition": u.condition,
+            "unknowns": list(u.unknowns),
+            "settle": list(u.settle),
+        }
+        for u in report.undecided
+    ]
+    result["skipped"] = [{"path": s.path, "reason": s.reason} for s in report.skipped]
+    result["failed"] = [{"path": f.path, "reason": f.reason} for f in report.failed]
+    return result
+
+
+def _summary(report: Report) -> dict[str, Any]:
+    levels = Counter(f.risk.level for f in report.findings)
+    problems = Counter(f.problem for f in report.findings)
+    facts = report.facts
+    return {
+        "files": facts.files_read or len(facts.files),
+        "bytes": facts.bytes_read,
+        "gates": sum(len(f.gates) for f in facts.files),
+        "undecided": len(report.undecided),
+        "findings": len(report.findings),
+        "by_risk": {level.value: levels[level] for level in Level},
+        "by_problem": {problem.value: problems[problem] for problem in Problem},
+        "suppressed": len(report.suppressed),
+        "baselined": report.baselined,
+        "skipped": len(report.skipped),
+        "failed": len(report.failed),
+    }
+
+
+def finding_object(finding: Finding) -> dict[str, Any]:
+    """One finding, every key of the contract present."""
+    place, body = finding.place, finding.body
+    return {
+        "rule": finding.rule,
+        "fingerprint": finding.fingerprint,
+        "problem": finding.problem.value,
+        "layer": finding.gate.layer.value,
+        "path": finding.path,
+        "line": place.line,
+        "column": place.column,
+        "end_line": place.end_line,
+        "end_column": place.end_column,
+        "condition": finding.condition,
+        "form": finding.form,
+        "body": {"line": body.line, "end_line": body.end_line} if body else None,
+        "function": finding.function,
+        "verdict": dict(finding.verdict),
+        "admits": list(finding.admits),
+        "peers_admitted": list(finding.peers_admitted),
+        "unknowns": list(finding.unknowns),
+        "consequence": finding.consequence.value,
+        "features": list(finding.features),
+        "advice": finding.advice.value,
+        "message": finding.message,
+        "risk": _risk(finding.risk),
+        "fix": _fix(finding.fix) if finding.fix else None,
+        "related": [
+            {"path": r.path, "line": r.line, "role": r.role.value, "message": r.message} for r in finding.related
+        ],
+        "assumes": list(finding.assumes),
+        "group": finding.group,
+        "chain": finding.chain,
+    }
+
+
+def _risk(risk: Risk) -> dict[str, Any]:
+    return {
+        "level": risk.level.value,
+        "score": risk.score,
+        "reasons": [
+            {
+                "text": reason.text,
+                "evidence": [{"fact": e.fact, "source": e.source, "confidence": e.confidence} for e in reason.evidence],
+            }
+            for reason in risk.reasons
+        ],
+    }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "title": fix.title,
+        "safety": "safe" if fix.safe else "unsafe",
+        "edits": [{"path": e.path, "start": e.start, "end": e.end, "text": e.text} for e in fix.edits],
+    }
+
+
+def chain_object(chain: Chain) -> dict[str, Any]:
+    """One chain with its steps."""
+    return {
+        "id": chain.id,
+        "name": chain.name,
+        "steps": [
+            {
+                "layer": step.layer,
+                "path": step.path,
+                "line": step.line,
+                "state": step.state,
+                "reach": step.reach,
+                "fingerprint": step.fingerprint,
+                "message": step.message,
+            }
+            for step in chain.steps
+        ],
+    }
+
+
+def _gate(gate: Gate, universe: Universe) -> dict[str, Any]:
+    return {
+        "path": gate.path,
+        "line": gate.place.line,
+        "kind": gate.kind.value,
+        "arms": [_arm(arm, universe) for arm in gate.arms],
+    }
+
+
+def _arm(arm: Arm, universe: Universe) -> dict[str, Any]:
+    return {
+        "line": arm.place.line,
+        "end_line": arm.body.end_line if arm.body else arm.place.end_line,
+        "condition": arm.condition,
+        "yes": _names(universe, arm.truth.yes),
+        "unknown": _names(universe, arm.truth.unknown(universe.all)),
+        "unknowns": list(arm.unknowns),
+        "via": arm.via.value,
+    }
+
+
+def _names(universe: Universe, mask: int) -> list[str]:
+    return list(universe.names(mask))

@@ -1,0 +1,81 @@
+"""The bytes of the scanned files as reports need them: lines to show, positions of byte offsets, line hashes."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+_BLOCK = 100
+_MOD64 = (1 << 64) - 1
+_POWERS = [pow(37, _BLOCK - 1 - i, 1 << 64) for i in range(_BLOCK)]
+_END_OF_FILE = 0xFFFF
+
+
+def _nothing(path: str) -> None:
+    return None
+
+
+class Sources:
+    """Reads through `read` (reported path -> bytes, or None if the file cannot be had), each file once."""
+
+    def __init__(self, read: Callable[[str], bytes | None] = _nothing) -> None:
+        self._read = read
+        self._lines: dict[str, tuple[str, ...] | None] = {}
+        self._starts: dict[str, list[int] | None] = {}
+        self._hashes: dict[str, tuple[str, ...] | None] = {}
+
+    def lines(self, path: str) -> Sequence[str] | None:
+        """The lines of a file without their ends, bytes that are not UTF-8 as `\\xNN`; None if it cannot be had."""
+        if path not in self._lines:
+            data = self._read(path)
+            self._lines[path] = None if data is None else _decoded(data)
+        return self._lines[path]
+
+    def position(self, path: str, offset: int) -> tuple[int, int] | None:
+        """Line and column (code points, from 1) of a byte offset; None if the file cannot be had."""
+        data = self._read(path)
+        if data is None or offset > len(data):
+            return None
+        if path not in self._starts:
+            self._starts[path] = [0, *(m.end() for m in re.finditer(rb"\n", data))]
+        starts = self._starts[path] or [0]
+        line = bisect_right(starts, offset)
+        return line, len(data[starts[line - 1] : offset].decode("utf-8", "backslashreplace")) + 1
+
+    def line_hash(self, path: str, line: int) -> str | None:
+        """What GitHub's upload action would write as `primaryLocationLineHash` for that line."""
+        if path not in self._hashes:
+            data = self._read(path)
+            self._hashes[path] = None if data is None else line_hashes(data.decode("utf-8", "replace"))
+        hashes = self._hashes[path]
+        return hashes[line - 1] if hashes and line <= len(hashes) else None
+
+
+def _decoded(data: bytes) -> tuple[str, ...]:
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace")
+    return tuple(line.removesuffix("\r") for line in text.split("\n"))
+
+
+def line_hashes(text: str) -> tuple[str, ...]:
+    """GitHub's hash of every line: 100 UTF-16 units from its first non-blank, blanks left out, modulus 37, 64 bit.
+
+    The ordinal behind the colon counts equal hashes from the top of the file.
+    """
+    squeezed = text.replace("\r\n", "\n").replace("\r", "\n").replace(" ", "").replace("\t", "") + chr(_END_OF_FILE)
+    encoded = squeezed.encode("utf-16-le", "surrogatepass")
+    units = memoryview(encoded).cast("H").tolist() if encoded else []
+    starts = [0, *(i + 1 for i, unit in enumerate(units) if unit == 10)]
+    seen: Counter[str] = Counter()
+    hashes = []
+    for start in starts:
+        window = units[start : start + _BLOCK]
+        value = f"{sum(map(_product, window, _POWERS)) & _MOD64:x}"
+        seen[value] += 1
+        hashes.append(f"{value}:{seen[value]}")
+    return tuple(hashes)
+
+
+def _product(unit: int, power: int) -> int:
+    return unit * power

@@ -1,0 +1,415 @@
+"""The report for a terminal: what is wrong, where, what it costs, and an account of everything that was read."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import click
+
+from archscan.model.finding import Evidence, Finding, Level, Problem
+from archscan.model.gate import Place, Role
+from archscan.model.report import Report
+from archscan.reporting.options import RenderOptions
+from archscan.reporting.page import HIDDEN_FLAGS, Block, Entry, Page, by_level, counts, page
+from archscan.reporting.words import (
+    cells,
+    compact,
+    counted,
+    gets,
+    guarded,
+    landing,
+    one_line,
+    shortened,
+    size,
+    verdict,
+    visible,
+)
+
+_COLORS = {Level.BLOCKED: "magenta", Level.HIGH: "red", Level.MEDIUM: "yellow", Level.LOW: "cyan", Level.INFO: "blue"}
+_MOST_REASONS = 3
+_MOST_RELATED = 4
+_TAB = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class _Canvas:
+    """Where text is laid out: the report and the options."""
+
+    report: Report
+    options: RenderOptions
+
+    def paint(self, text: str, color: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
+        """`text` in a colour, if colours are wanted."""
+        return click.style(text, fg=color, bold=bold or None, dim=dim or None) if self.options.color else text
+
+    def path(self, path: str) -> str:
+        """A reported path as the user typed its beginning."""
+        return visible(self.options.typed(path))
+
+
+def render_text(report: Report, options: RenderOptions) -> str:
+    """The whole text report, closed by a newline."""
+    canvas = _Canvas(report, options)
+    shown = page(report, options.limit, options.include_leave)
+    lines: list[str] = []
+    for block in shown.blocks:
+        lines += _block(block, canvas)
+    lines += _left_out(shown, canvas)
+    lines += _summary(shown, canvas)
+    return "\n".join(lines) + "\n"
+
+
+def _block(block: Block, canvas: _Canvas) -> list[str]:
+    lines: list[str] = []
+    if block.chain:
+        lines += _chain_header(block, canvas)
+    for entry in block.entries:
+        lines += _brief(entry, canvas) if canvas.options.verbosity < 0 else [*_entry(entry, canvas), ""]
+    return lines
+
+
+def _chain_header(block: Block, canvas: _Canvas) -> list[str]:
+    assert block.chain
+    findings = [f for e in block.entries for f in (e.finding, *e.others)]
+    files = len({f.path for f in findings})
+    name = visible(block.chain.name)
+    title = f"chain {name}: {counted(len(findings), 'finding')} in {counted(files, 'file')}"
+    lines = [canvas.paint(title, bold=True)]
+    if block.chain.sentence:
+        lines += _wrapped("  ", "  ", one_line(block.chain.sentence), canvas)
+    lines += _wrapped("  ", "  ", f"all of it: archscan trace {name} --target {canvas.report.selection.name}", canvas)
+    return [*lines, ""]
+
+
+def _brief(entry: Entry, canvas: _Canvas) -> list[str]:
+    finding = entry.finding
+    more = f" (+{len(entry.others)})" if entry.others else ""
+    place = f"{canvas.path(finding.path)}:{finding.place.line}:{finding.place.column}"
+    return [f"{place}: {_title(finding, canvas)}{more}"]
+
+
+def _title(finding: Finding, canvas: _Canvas) -> str:
+    level = canvas.paint(f"{finding.risk.level.value}[{finding.rule}]", _COLORS[finding.risk.level], bold=True)
+    return f"{level}: {canvas.paint(one_line(finding.message), bold=True)}"
+
+
+def _entry(entry: Entry, canvas: _Canvas) -> list[str]:
+    finding = entry.finding
+    margin = _Margin(max(len(str(_last_line(finding))), 3))
+    lines = _heading(finding, canvas)
+    where = f"{canvas.path(finding.path)}:{finding.place.line}:{finding.place.column}"
+    function = f"  in {visible(finding.function)}" if finding.function else ""
+    lines.append(f"{' ' * margin.width}{canvas.paint('-->', 'blue')} {where}{function}")
+    lines += _excerpt(finding, margin, canvas)
+    lines += _facts(entry, margin, canvas)
+    return lines
+
+
+def _heading(finding: Finding, canvas: _Canvas) -> list[str]:
+    """The title, wrapped by hand as colours have no width, with the risk's score at the right if it fits."""
+    label = f"{finding.risk.level.value}[{finding.rule}]: "
+    score = f"risk {finding.risk.score}"
+    body = textwrap.wrap(label + one_line(finding.message), canvas.options.width, subsequent_indent="  ") or [label]
+    gap = canvas.options.width - cells(body[0]) - len(score)
+    right = " " * gap + canvas.paint(score, dim=True) if len(body) == 1 and gap >= 2 else ""
+    color = _COLORS[finding.risk.level]
+    if not body[0].startswith(label.rstrip()):
+        return [canvas.paint(line, bold=True) for line in body]
+    head = canvas.paint(label.rstrip()[:-1], color, bold=True) + ":"
+    first = head + canvas.paint(body[0][len(label.rstrip()) :], bold=True) + right
+    return [first, *(canvas.paint(line, bold=True) for line in body[1:])]
+
+
+def _last_line(finding: Finding) -> int:
+    return finding.body.end_line if finding.body else finding.place.end_line
+
+
+@dataclass(frozen=True, slots=True)
+class _Margin:
+    """The column of line numbers."""
+
+    width: int
+
+    def line(self, number: int | None, mark: str = "|") -> str:
+        """`711 | ` or `    | `."""
+        return f"{number if number is not None else '':>{self.width}} {mark} "
+
+
+def _excerpt(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
+    """The condition with a caret under what decides, and the code behind it."""
+    source = canvas.options.sources.lines(finding.path)
+    lines = [margin.line(None).rstrip()]
+    if source is None or finding.place.line > len(source):
+        condition = shortened(one_line(finding.condition), canvas.options.width - margin.width - 3)
+        lines.append(margin.line(finding.place.line) + condition)
+        return [*lines, margin.line(None) + _says(finding, canvas)]
+    focus = _focus(finding)
+    for number in range(finding.place.line, min(finding.place.end_line, finding.place.line + 3, len(source)) + 1):
+        if number > finding.place.line and number > focus.line and not source[number - 1].strip():
+            continue
+        text, start, stop = _clipped(source[number - 1], focus, number, canvas.options.width - margin.width - 3)
+        lines.append(margin.line(number) + text)
+        if number == focus.line:
+            lines += _caret(start, stop, finding, margin, canvas)
+    return [*lines, *_behind(finding, source, margin, canvas)]
+
+
+def _focus(finding: Finding) -> Place:
+    arms = finding.gate.arms
+    arm = arms[finding.arm] if 0 <= finding.arm < len(arms) else None
+    focus = arm.focus if arm and arm.focus else finding.place
+    near = finding.place.line <= focus.line <= finding.place.line + 3
+    return focus if near else finding.place
+
+
+def _clipped(line: str, focus: Place, number: int, width: int) -> tuple[str, int, int]:
+    """The line as shown, with the columns (in cells) of the focus in it; long lines are cut around the focus."""
+    begin = focus.column - 1 if number == focus.line else 0
+    end = focus.end_column - 1 if focus.end_line == number else len(line.rstrip())
+    before = visible(line[:begin].replace("\t", _TAB))
+    middle = visible(line[begin:end].replace("\t", _TAB)) or " "
+    after = visible(line[end:].rstrip().replace("\t", _TAB))
+    if cells(before + middle + after) > width:
+        middle = shortened(middle, max(width - 8, 12))
+        room = max(width - cells(middle) - cells(after[:12]) - 2, 0)
+        before = "…" + before[-room:] if cells(before) > room and room else before[: room or 0]
+        after = shortened(after, max(width - cells(before + middle), 1)) if after else ""
+    start = cells(before)
+    return before + middle + after, start, start + cells(middle)
+
+
+def _caret(start: int, stop: int, finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
+    color = _COLORS[finding.risk.level]
+    says = _says(finding, canvas)
+    mark = " " * start + "^" * max(stop - start, 1)
+    width = canvas.options.width - margin.width - 3
+    if cells(mark) + 1 + cells(says) <= width:
+        return [margin.line(None) + canvas.paint(f"{mark} {says}", color)]
+    return [
+        margin.line(None) + canvas.paint(mark, color),
+        *(margin.line(None) + canvas.paint(line, color) for line in _beside(says, start, width)),
+    ]
+
+
+def _beside(text: str, start: int, width: int) -> list[str]:
+    """`text` wrapped below a caret that begins at `start`, moved left as far as it needs."""
+    indent = min(start, max(width - cells(text), 2))
+    return textwrap.wrap(text, width, initial_indent=" " * indent, subsequent_indent=" " * indent)
+
+
+def _says(finding: Finding, canvas: _Canvas) -> str:
+    admits = compact(finding.admits, canvas.report.universe)
+    return f"{verdict(finding)}  (yes: {admits or 'no target'})"
+
+
+def _behind(finding: Finding, source: Sequence[str], margin: _Margin, canvas: _Canvas) -> list[str]:
+    """The guarded code: its first line, how much more there is, and what the target gets instead."""
+    body = finding.body
+    effect = gets(landing(finding, canvas.report.selection))
+    width = canvas.options.width - margin.width - 3
+    if body is None or body.line > len(source):
+        return _tail(effect, margin, width) if finding.problem is Problem.EXCLUDED else []
+    numbers = range(max(body.line, finding.place.end_line), min(body.end_line, len(source)) + 1)
+    filled = [n for n in numbers if source[n - 1].strip() and n != finding.place.line]
+    words = guarded(finding) + (f"; {effect}" if finding.problem is Problem.EXCLUDED else "")
+    if not filled:
+        return _tail(words, margin, width)
+    first = visible(source[filled[0] - 1].rstrip().replace("\t", _TAB))
+    lines = [margin.line(filled[0]) + shortened(first, width)] if filled[0] > finding.place.end_line else []
+    if len(filled) > 1:
+        words = f"{counted(len(filled), 'line')} to {filled[-1]}: {words}"
+    return [*lines, *_tail(words, margin, width)]
+
+
+def _tail(words: str, margin: _Margin, width: int) -> list[str]:
+    return [margin.line(None, ":") + line for line in textwrap.wrap(words, max(width, 20))]
+
+
+def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
+    """The `=` lines: what it uses, the risk with its evidence, related places, the fix, equal places."""
+    finding = entry.finding
+    lines = _note("uses", ", ".join(finding.features), margin, canvas) if finding.features else []
+    reasons = finding.risk.reasons
+    most = len(reasons) if canvas.options.verbosity > 0 else _MOST_REASONS
+    for reason in reasons[:most]:
+        lines += _note("risk", one_line(reason.text) + _sources(reason.evidence), margin, canvas)
+        if canvas.options.verbosity > 0:
+            for evidence in reason.evidence:
+                lines += _note("    ", _evidence(evidence), margin, canvas)
+    if len(reasons) > most:
+        lines += _note("risk", f"{counted(len(reasons) - most, 'more reason')} (-v)", margin, canvas)
+    lines += _note("advice", finding.advice.value, margin, canvas)
+    if finding.assumes:
+        lines += _note("if", "holds where " + ", ".join(finding.assumes), margin, canvas)
+    if finding.unknowns:
+        lines += _note("if", "unknown: " + ", ".join(finding.unknowns) + " (settle with -D or -U)", margin, canvas)
+    return [*lines, *_related(finding, margin, canvas), *_fix(finding, margin, canvas), *_others(entry, margin, canvas)]
+
+
+def _sources(evidence: Sequence[Evidence]) -> str:
+    """`  [source, high; ...]` for the evidence behind a reason."""
+    said = dict.fromkeys(f"{one_line(e.source)}, {e.confidence}{' (yours)' if e.by_user else ''}" for e in evidence)
+    return f"  [{'; '.join(said)}]" if said else ""
+
+
+def _evidence(evidence: Evidence) -> str:
+    conditions = f" ({', '.join(evidence.conditions)})" if evidence.conditions else ""
+    return one_line(f"{evidence.fact}{conditions}  [{evidence.source}, {evidence.confidence}]")
+
+
+_ROLE_WORDS = {
+    Role.PAIR: "pair",
+    Role.DEFINITION: "from",
+    Role.CALLER: "used",
+    Role.DUPLICATE: "same",
+    Role.ALSO_CHANGE: "also",
+}
+
+
+def _related(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
+    lines: list[str] = []
+    most = len(finding.related) if canvas.options.verbosity > 0 else _MOST_RELATED
+    for place in finding.related[:most]:
+        where = f"{canvas.path(place.path)}:{place.line}"
+        words = f"{where}  {one_line(place.message)}" if place.message else where
+        lines += _note(_ROLE_WORDS[place.role], words, margin, canvas)
+    if len(finding.related) > most:
+        lines += _note("also", f"{counted(len(finding.related) - most, 'more place')} (-v)", margin, canvas)
+    return lines
+
+
+def _fix(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
+    if finding.fix is None:
+        return []
+    flag = "" if finding.fix.safe else " --unsafe"
+    word = "safe" if finding.fix.safe else "unsafe"
+    how = f"archscan fix --target {canvas.report.selection.name}{flag}"
+    return _note("fix", f"{word}: {one_line(finding.fix.title)} ({how})", margin, canvas)
+
+
+def _others(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
+    if not entry.others:
+        return []
+    here = [str(f.place.line) for f in entry.others if f.path == entry.finding.path]
+    elsewhere = [f"{canvas.path(f.path)}:{f.place.line}" for f in entry.others if f.path != entry.finding.path]
+    most = len(elsewhere) if canvas.options.verbosity > 0 else 6
+    words = [f"lines {', '.join(here)}" if len(here) > 1 else f"line {here[0]}"] if here else []
+    words += elsewhere[:most] + ([f"{len(elsewhere) - most} more (-v)"] if len(elsewhere) > most else [])
+    return _note(f"and {len(entry.others)} more like it", ", ".join(words), margin, canvas)
+
+
+def _note(label: str, text: str, margin: _Margin, canvas: _Canvas) -> list[str]:
+    head = f"{' ' * margin.width} = {label}: " if label.strip() else f"{' ' * margin.width}     {label}"
+    indent = " " * (margin.width + 3 + min(len(label) + 2, 8))
+    return _wrapped(head, indent, text, canvas)
+
+
+def _wrapped(head: str, indent: str, text: str, canvas: _Canvas) -> list[str]:
+    return textwrap.wrap(
+        text,
+        max(canvas.options.width, 40),
+        initial_indent=head,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _left_out(shown: Page, canvas: _Canvas) -> list[str]:
+    if not shown.left_out:
+        return []
+    findings = [f for e in shown.left_out for f in (e.finding, *e.others)]
+    levels = ", ".join(f"{number} {level.value}" for level, number in by_level(findings))
+    text = f"… {counted(len(shown.left_out), 'more entry', 'more entries')} ({levels}): --limit 0 shows all of them"
+    return [canvas.paint(text, bold=True), ""]
+
+
+def _summary(shown: Page, canvas: _Canvas) -> list[str]:
+    """An account of every file and gate, and of what the verdicts rest on."""
+    parts = [_headline, _files, _gates, _undecided, _fixable, _rests_on]
+    lines: list[str] = []
+    for part in parts:
+        for label, text in part(shown, canvas):
+            lines += _wrapped(f"{label:<10}", " " * 10, text, canvas)
+    return lines
+
+
+_Rows = list[tuple[str, str]]
+_Part = Callable[[Page, _Canvas], _Rows]
+
+
+def _headline(shown: Page, canvas: _Canvas) -> _Rows:
+    report = canvas.report
+    findings = [f for f in report.findings if canvas.options.include_leave or f not in shown.leave]
+    variants = ", ".join(f"sm_{t.sm}{t.suffix}" for t in report.selection.variants)
+    if not findings:
+        words = "nothing to report"
+    else:
+        levels = ", ".join(f"{number} {level.value}" for level, number in by_level(findings))
+        problems = Counter(f.problem for f in findings)
+        kinds = ", ".join(f"{problems[p]} {p.value}" for p in Problem if problems[p])
+        words = f"{counted(len(findings), 'finding')}: {levels} ({kinds})"
+    return [(report.selection.name, f"{words}; judged as {variants}")]
+
+
+def _files(shown: Page, canvas: _Canvas) -> _Rows:
+    facts, report = canvas.report.facts, canvas.report
+    skipped = Counter(one_line(s.reason) for s in report.skipped)
+    failed = Counter(one_line(f.reason) for f in report.failed)
+    with_gates = sum(bool(f.gates) for f in facts.files)
+    read = counted(facts.files_read or len(facts.files), "file")
+    words = f"{read} read ({size(facts.bytes_read)}), {with_gates} with gates"
+    for word, reasons in (("skipped", skipped), ("failed", failed)):
+        if reasons:
+            total = sum(reasons.values())
+            common = ", ".join(f"{number} {reason}" for reason, number in reasons.most_common(3))
+            words += f"; {total:,} {word} ({common}{', …' if len(reasons) > 3 else ''})"
+    return [("files", words)]
+
+
+def _gates(shown: Page, canvas: _Canvas) -> _Rows:
+    number = counts(canvas.report)
+    parts = [f"{number['finding']:,} reported"]
+    if number["leave"]:
+        flag = "" if canvas.options.include_leave else " (--include-leave)"
+        parts.append(f"{number['leave']:,} right as they are{flag}")
+    for name, hidden in canvas.report.hidden:
+        flag = f" ({HIDDEN_FLAGS[name]})" if name in HIDDEN_FLAGS else ""
+        parts.append(f"{hidden:,} {name}{flag}")
+    parts += [f"{number[key]:,} {key}" for key in ("undecided", "suppressed", "baselined") if number[key]]
+    parts.append(f"{number['clean']:,} clean for {canvas.report.selection.name}")
+    return [("gates", f"{number['gates']:,} seen: " + ", ".join(parts))]
+
+
+def _undecided(shown: Page, canvas: _Canvas) -> _Rows:
+    undecided = canvas.report.undecided
+    if not undecided:
+        return []
+    if canvas.options.verbosity > 0:
+        places = [f"{canvas.path(u.path)}:{u.line}  {one_line(u.condition)}  {' '.join(u.settle)}" for u in undecided]
+        return [("undecided", places[0]), *(("", place) for place in places[1:])]
+    names = Counter(one_line(name) for u in undecided for name in u.unknowns)
+    common = ", ".join(f"{name} ({number})" for name, number in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:5])
+    more = f" and {len(names) - 5} more names" if len(names) > 5 else ""
+    return [("undecided", f"they rest on {common}{more}: settle with -D or -U; -v lists them")] if common else []
+
+
+def _fixable(shown: Page, canvas: _Canvas) -> _Rows:
+    fixes = [f.fix for f in canvas.report.findings if f.fix]
+    if not fixes:
+        return []
+    safe = sum(fix.safe for fix in fixes)
+    how = f"archscan fix --target {canvas.report.selection.name}"
+    return [("fixes", f"{len(fixes)} proposed, {safe} of them safe: {how}")]
+
+
+def _rests_on(shown: Page, canvas: _Canvas) -> _Rows:
+    rows = [("assumed", "; ".join(one_line(a) for a in canvas.report.assumptions))] if canvas.report.assumptions else []
+    unused = canvas.report.unused_suppressions
+    if unused:
+        places = ", ".join(f"{canvas.path(path)}:{line}" for path, line in unused[:5])
+        rows.append(("unused", f"{counted(len(unused), 'suppression')} without effect: {places}"))
+    return rows + [("note", one_line(note)) for note in canvas.report.notes]

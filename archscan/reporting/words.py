@@ -1,0 +1,145 @@
+"""How values are said: targets in few characters, verdicts in one line, effects in plain words, text made harmless."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from archscan.model.finding import Finding, Problem
+from archscan.model.gate import NOTHING, Does, Effect
+from archscan.model.target import Selection, Target, Universe
+
+# C0 without tab, DEL, C1, line and paragraph separators, zero-width and bidirectional controls, lone surrogates, BOM:
+# what can move the cursor, reorder what is read, or end a line of a line-based format.
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
+
+
+def visible(text: str) -> str:
+    """`text` with every character that could steer a terminal or a reader written as an escape."""
+    return _CONTROL.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8, as Python's file system names carry it
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, blanks joined, control characters escaped."""
+    return visible(" ".join(text.split()))
+
+
+def cells(text: str) -> int:
+    """How many terminal columns `text` takes."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def compact(names: Iterable[str], universe: Universe) -> str:
+    """Targets in few characters: `80-90, 100a, host`. A bare number means every variant of that SM."""
+    chosen = set(names)
+    parts: list[str] = []
+    run: list[int] = []
+    for sm in sorted({t.sm for t in universe.targets if not t.is_host}):
+        variants = universe.variants(sm)
+        taken = [t for t in variants if t.name in chosen]
+        if len(taken) == len(variants):
+            run.append(sm)
+            continue
+        parts += _range(run)
+        run = []
+        parts += [f"{sm}" + "/".join(t.suffix or "(plain)" for t in taken)] if taken else []
+    parts += _range(run)
+    return ", ".join([*parts, *(["host"] if "host" in chosen else [])])
+
+
+def _range(run: Sequence[int]) -> list[str]:
+    return [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(sm) for sm in run]
+
+
+def targets(names: Sequence[str]) -> str:
+    """`sm_120, 120a, 120f`: the prefix once."""
+    return ", ".join([*names[:1], *(name.removeprefix("sm_") for name in names[1:])])
+
+
+def verdict(finding: Finding) -> str:
+    """The verdict of the guarded arm in one line: `no on sm_120, 120f; yes on sm_120a`."""
+    parts = []
+    for word in ("no", "yes", "unknown"):
+        names = tuple(variant for variant, answer in finding.verdict if answer == word)
+        if names:
+            parts.append(f"{word} on {targets(names)}")
+    return "; ".join(parts)
+
+
+def landing(finding: Finding, selection: Selection) -> Effect:
+    """What the target gets today: the effect of the arm it takes, else what happens when no arm is taken."""
+    for arm in finding.gate.arms:
+        if arm.assumed.yes & selection.mask:
+            return arm.effect
+    return finding.gate.rest or NOTHING
+
+
+_EFFECTS = {
+    Does.NOTHING: "nothing instead",
+    Does.WORK: "other code runs instead",
+    Does.DEFINES: "other definitions instead",
+    Does.PRINTS: "a printed message instead",
+    Does.LOGS: "a warning is logged instead",
+    Does.TRAPS: "traps instead",
+    Does.ERRORS: "a compile-time error instead",
+    Does.RAISES: "raises instead",
+    Does.ASSERTS: "an assertion fails instead",
+    Does.REFUSES: "refused instead",
+    Does.RETURNS: "returns another value instead",
+    Does.ASSIGNS: "another value is taken instead",
+    Does.SKIPS: "skipped",
+}
+
+
+def gets(effect: Effect) -> str:
+    """What an effect means to who lands there: `raises instead: "..."`."""
+    words = _EFFECTS[effect.does]
+    if effect.message:
+        return f'{words}: "{shortened(one_line(effect.message), 90)}"'
+    if effect.value:
+        return f"{words}: {shortened(one_line(effect.value), 60)}"
+    return words
+
+
+def guarded(finding: Finding) -> str:
+    """What happens to the guarded code: dropped from the target, or reached by it."""
+    return "not for this target" if finding.problem is Problem.EXCLUDED else "reached by this target"
+
+
+def shortened(text: str, width: int) -> str:
+    """`text`, cut with an ellipsis if it is longer than `width`."""
+    return text if len(text) <= width else text[: max(width - 1, 1)] + "…"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 gate`, `2,317 gates`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def size(number: int) -> str:
+    """Bytes for people: `48.1 MB`."""
+    if number < 1000:
+        return f"{number} bytes"
+    for unit in ("kB", "MB", "GB"):
+        number_in_unit = number / {"kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+        if number_in_unit < 1000 or unit == "GB":
+            return f"{number_in_unit:.1f} {unit}"
+    raise AssertionError("unreachable")
+
+
+def gpu(selection: Selection) -> str:
+    """The GPU as its users say it: `sm_120`, or the exact variant."""
+    return selection.name
+
+
+def variant_names(variants: Sequence[Target]) -> tuple[str, ...]:
+    """The names of targets."""
+    return tuple(t.name for t in variants)

@@ -1,0 +1,207 @@
+"""One run of `scan`: settings -> catalog -> facts -> report -> text -> exit code. Where effects live."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from archscan.catalog.types import Catalog
+from archscan.config import Settings, Value, merged
+from archscan.errors import UserError
+from archscan.model.finding import Advice, Level
+from archscan.model.report import Report
+from archscan.reporting.options import RenderOptions
+from archscan.reporting.places import Places
+from archscan.reporting.words import one_line, visible
+
+_MOST_WARNINGS = 10
+
+
+def run_scan(given: Mapping[str, Any]) -> int:
+    """Scans, reports and returns the exit code."""
+    paths, focus = _focused(given["paths"], given["focus"])
+    settings = merged(_said(given), paths, given["config"], given["isolated"])
+    catalog = loaded_catalog(settings)
+    report = judged(paths, settings, catalog, focus)
+    if given["write_baseline"]:
+        return _write_baseline(report, given["write_baseline"])
+    report = _without_known(report, settings)
+    _warn(report, given)
+    write(_rendered(report, given, settings, catalog), given["output"])
+    return exit_code(report, settings["fail-on"])
+
+
+def _said(given: Mapping[str, Any]) -> dict[str, Value]:
+    """What the command line says, by the keys of the config file."""
+    said = {key.replace("_", "-"): value for key, value in given.items()}
+    for key in ("against", "problem", "layer", "rule", "context"):
+        said[key] = tuple(part.strip() for text in said[key] for part in text.split(",") if part.strip())
+    return said
+
+
+def _focused(paths: Sequence[str], focus: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The paths to read, and those to report on. A hook names changed files; the verdicts need the whole project."""
+    if not focus or not paths:
+        return tuple(paths) or (".",), ()
+    here = Path.cwd()
+    names = []
+    for path in paths:
+        try:
+            names.append(Path(os.path.normpath(here / path)).relative_to(here).as_posix())
+        except ValueError:
+            raise UserError(f"{path} is not below the current directory", "run --focus at the project's root") from None
+    return (".",), tuple(names)
+
+
+def loaded_catalog(settings: Settings) -> Catalog:
+    """The rules and facts in force."""
+    from archscan.catalog import load
+
+    return load([Path(directory) for directory in settings["rules"]])
+
+
+def judged(paths: Sequence[str], settings: Settings, catalog: Catalog, focus: tuple[str, ...] = ()) -> Report:
+    """The report for the target that the settings name, with chains."""
+    from archscan import pipeline
+    from archscan.catalog.targets import select
+
+    if not settings["target"]:
+        hint = "name the GPU: --target sm120 (or 12.0, a product, native), or target = ... in [tool.archscan]"
+        raise UserError("no target", hint)
+    _check_rules(settings["rule"], catalog)
+    selection = select(settings["target"], catalog, settings["against"])
+    facts = pipeline.scan(paths, catalog, settings.scan())
+    return pipeline.report(facts, selection, catalog, settings.judge(focus))
+
+
+def _check_rules(names: Sequence[str], catalog: Catalog) -> None:
+    from archscan.config import nearest_hint
+
+    for name in names:
+        if name not in catalog.rules:
+            raise UserError(f"unknown rule '{name}'", nearest_hint(name, catalog.rules, "`archscan rules` lists them"))
+
+
+def _write_baseline(report: Report, file: str) -> int:
+    from archscan.baseline import baseline_text
+
+    write(baseline_text(report), file)
+    click.echo(f"{file}: {len(report.findings)} findings are known from now on", err=True)
+    return 0
+
+
+def _without_known(report: Report, settings: Settings) -> Report:
+    from archscan.baseline import known_fingerprints, without
+
+    return without(report, known_fingerprints(settings["baseline"])) if settings["baseline"] else report
+
+
+def _warn(report: Report, given: Mapping[str, Any]) -> None:
+    """Says on standard error what could not be read, or was read with a remark."""
+    said = [f"{f.path}: {f.reason}" for f in report.failed]
+    said += [f"{file.path}: {problem}" for file in report.facts.files for problem in file.problems]
+    most = len(said) if given["verbose"] else 0 if given["quiet"] else _MOST_WARNINGS
+    for text in said[:most]:
+        click.echo(f"warning: {one_line(text)}", err=True)
+    if len(said) > most > 0:
+        click.echo(f"warning: {len(said) - most} more (-v shows them)", err=True)
+
+
+def _rendered(report: Report, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> str:
+    from archscan.reporting import render
+
+    return render(report, given["format_"], render_options(report, given, settings, catalog))
+
+
+def render_options(report: Report, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> RenderOptions:
+    """How the report is to look, as far as the terminal and the file system have a say."""
+    places = Places(report.facts, settings["sarif-root"])
+    return RenderOptions(
+        sources=places.sources(),
+        rules=catalog.rules,
+        located=places.located,
+        typed=places.typed,
+        width=terminal_width(),
+        color=wants_color(given["color"], given["output"]),
+        limit=given["limit"],
+        verbosity=-1 if given["quiet"] else int(given["verbose"]),
+        include_leave=settings["include-leave"],
+        all_gates=given["all_gates"],
+        sarif_suppressed=settings["sarif-suppressed"],
+    )
+
+
+def terminal_width() -> int:
+    """Columns of the terminal (or $COLUMNS), 100 where there is none, within what is readable."""
+    import shutil
+
+    return min(max(shutil.get_terminal_size((100, 24)).columns, 60), 160)
+
+
+def wants_color(choice: str, output: str | None) -> bool:
+    """Whether to write colours: --color decides, then NO_COLOR and FORCE_COLOR, then whether a terminal reads."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return output in (None, "-") and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def exit_code(report: Report, fail_on: str) -> int:
+    """2 if something the user named could not be read, else 1 if a finding reaches `fail_on`, else 0."""
+    if any(f.named for f in report.failed):
+        return 2
+    if fail_on == "never":
+        return 0
+    least = Level(fail_on).rank
+    return int(any(f.risk.level.rank >= least and f.advice is not Advice.LEAVE for f in report.findings))
+
+
+def write(text: str, output: str | None) -> None:
+    """Writes a result to standard output, or to a file whole or not at all."""
+    data = text.encode("utf-8", "backslashreplace")
+    if output in (None, "-"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    assert output is not None
+    path = Path(os.path.realpath(output))
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+            path.write_bytes(data)
+        else:
+            _replace(path, data)
+    except OSError as error:
+        raise UserError(f"cannot write {visible(output)}: {error.strerror}", "nothing was changed there") from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Temp file beside it, then rename: a full disk leaves what was there."""
+    import tempfile
+
+    mode = path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask()
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(mode)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
