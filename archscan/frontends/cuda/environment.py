@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, state_of, uniform
 from archscan.frontends.protocol import Context
 
@@ -74,12 +72,7 @@ class Compiler:
         return state_of(parts)
 
 
-def compiler(context: Context) -> Compiler:
-    """The compiler's macros for a context, made once per process and context."""
-    return _compiler(_Key(context))
-
-
-class _Key:
+class ContextKey:
     """A context as a cache key: by what changes macros, not by identity."""
 
     def __init__(self, context: Context) -> None:
@@ -91,9 +84,4 @@ class _Key:
         return hash(self.parts)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.parts == other.parts
-
-
-@lru_cache(maxsize=4)
-def _compiler(key: _Key) -> Compiler:
-    return Compiler(key.context)
+        return isinstance(other, ContextKey) and self.parts == other.parts

@@ -1,0 +1,123 @@
+"""Turns the conditionals of a file that depend on the architecture into gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from archscan.frontends.cuda.conditions import Evaluator, names_in
+from archscan.frontends.cuda.environment import Compiler, names_architecture
+from archscan.frontends.cuda.index import ArmFacts, ChainFacts, DirectiveIndex
+from archscan.frontends.cuda.project import MacroTable
+from archscan.frontends.cuda.walk import ArmTruth, ChainTruth, Environment, Walk
+from archscan.model.gate import Arm, Does, Gate, Kind, Layer, Place, Related
+from archscan.model.target import Universe
+
+_DEFINING = frozenset({Does.DEFINES, Does.NOTHING, Does.ERRORS})
+_FIRST_PEER = 80  # targets older than that decide nothing about which conjunct to underline
+
+
+def directive_gates(
+    path: str, index: DirectiveIndex, table: MacroTable, compiler: Compiler, evaluator: Evaluator
+) -> Iterator[Gate]:
+    """The gates among the conditionals of one file, in the order in which they close."""
+    if not any(_names(chain_names, table) for chain_names in _conditions(index)):
+        return
+    environment = Environment(compiler, table.outside(path, compiler))
+    maker = _Maker(path, table, environment, evaluator, compiler.universe)
+    for chain in Walk(environment, evaluator, index.guard_start).chains(index.events):
+        facts = index.chains.get(chain.start)
+        if facts is not None and len(facts.arms) == len(chain.arms):
+            gate = maker.gate(chain, facts)
+            if gate is not None:
+                yield gate
+
+
+def _conditions(index: DirectiveIndex) -> Iterator[tuple[str, ...]]:
+    for event in index.events:
+        if event.start in index.chains or event.name.startswith("el"):
+            yield names_in(event.text)
+
+
+def _names(names: tuple[str, ...], table: MacroTable) -> bool:
+    return any(names_architecture(n) or n in table.derived for n in names)
+
+
+class _Maker:
+    """Makes the gates of one file."""
+
+    def __init__(
+        self, path: str, table: MacroTable, environment: Environment, evaluator: Evaluator, universe: Universe
+    ) -> None:
+        self.path = path
+        self.table = table
+        self.environment = environment
+        self.evaluator = evaluator
+        self.universe = universe
+        self._peers = universe.mask(t for t in universe.targets if t.sm >= _FIRST_PEER)
+
+    def gate(self, chain: ChainTruth, facts: ChainFacts) -> Gate | None:
+        """The gate of a conditional; None if no condition of it names the architecture or what derives from it."""
+        names = tuple(dict.fromkeys(n for arm in chain.arms for n in names_in(arm.condition)))
+        derived = tuple(n for n in names if n in self.table.derived)
+        direct = any(names_architecture(n) for n in names)
+        if not derived and not direct:
+            return None
+        defined = _defined(facts)
+        definition = bool(defined) and any(n in self.table.tested or n in facts.uses_outside for n in defined)
+        return Gate(
+            path=self.path,
+            layer=Layer.PREPROCESSOR,
+            kind=Kind.MACRO_DEFINITION if definition else Kind.PREPROCESSOR_IF,
+            place=facts.arms[0].place,
+            arms=tuple(self._arm(arm, found) for arm, found in zip(chain.arms, facts.arms, strict=True)),
+            scope=facts.scope,
+            reach=chain.reach,
+            related=self._related(derived),
+            near=facts.near,
+            symbols=defined if definition else derived,
+            derived_from=derived,
+            names_arch=direct,
+        )
+
+    def _arm(self, arm: ArmTruth, facts: ArmFacts) -> Arm:
+        return Arm(
+            place=facts.place,
+            condition=arm.condition,
+            own=arm.own,
+            truth=arm.truth,
+            assumed=arm.assumed,
+            effect=facts.effect,
+            unknowns=self._settling(arm.unknowns),
+            assumes=self._settling(arm.assumes),
+            via=arm.via,
+            body=facts.body,
+            digest=facts.digest,
+            features=facts.features,
+            calls=facts.calls,
+            is_else=arm.event.name == "else",
+            focus=self._focus(facts),
+        )
+
+    def _settling(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names that would settle what is unknown: build flags behind derived macros, else the macros."""
+        return tuple(dict.fromkeys(flag for name in names for flag in self.table.flags_behind(name)))
+
+    def _related(self, derived: tuple[str, ...]) -> tuple[Related, ...]:
+        return tuple(dict.fromkeys(r for name in derived for r in self.table.definitions_of(name, self.path)))
+
+    def _focus(self, facts: ArmFacts) -> Place | None:
+        """The conjunct that shuts out the most targets: the bound of a range that decides today."""
+        best, most = None, 0
+        for place, text in facts.conjuncts:
+            shut = self.evaluator.answer(text, self.environment.lookup).truth.no & self._peers
+            if shut.bit_count() > most:
+                best, most = place, shut.bit_count()
+        return best
+
+
+def _defined(facts: ChainFacts) -> tuple[str, ...]:
+    """The macros that the arms define if they do nothing else; empty if some arm does."""
+    does = {arm.effect.does for arm in facts.arms}
+    if Does.DEFINES not in does or not does <= _DEFINING:
+        return ()
+    return tuple(dict.fromkeys(name for arm in facts.arms for name in arm.defines))

@@ -1,0 +1,93 @@
+"""Resolves `#include` among the scanned files by suffix and says which files a file reaches."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Includes:
+    """The include graph. Reach is kept as one bit mask a file, so that thousands of headers stay small."""
+
+    written: Mapping[str, Sequence[str]]  # file -> paths as written
+    _bits: dict[str, int] = field(default_factory=dict)
+    _reach: dict[str, int] = field(default_factory=dict)
+    _unscanned: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._bits = {path: 1 << i for i, path in enumerate(self.written)}
+        by_name = _by_name(self.written)
+        edges: dict[str, list[str]] = {}
+        for path, includes in self.written.items():
+            found = [(include, _resolve(path, include, by_name)) for include in includes]
+            edges[path] = [target for _, targets in found for target in targets]
+            self._unscanned[path] = frozenset(include for include, targets in found if not targets)
+        self._reach = _reached(edges, self._bits)
+
+    def reaches(self, path: str, other: str) -> bool:
+        """Whether `path` includes `other`, directly or through other scanned files."""
+        return bool(self._reach.get(path, 0) & self._bits.get(other, 0))
+
+    def names(self, path: str, include: str) -> bool:
+        """Whether `path` or a file it reaches includes `include`, a header that was not scanned."""
+        if include in self._unscanned.get(path, ()):
+            return True
+        mask = self._reach.get(path, 0)
+        return any(mask & self._bits[p] for p, missing in self._unscanned.items() if include in missing)
+
+
+def _by_name(paths: Mapping[str, object]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(posixpath.basename(path), []).append(path)
+    return found
+
+
+def _resolve(path: str, include: str, by_name: dict[str, list[str]]) -> list[str]:
+    """The scanned files that an include may mean: beside the file, else by suffix the ones nearest in the tree."""
+    if not include:
+        return []
+    candidates = by_name.get(posixpath.basename(include), ())
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), include))
+    if beside in candidates:
+        return [beside]
+    suffix = "/" + posixpath.normpath(include).lstrip("./")
+    fitting = [c for c in candidates if ("/" + c).endswith(suffix)]
+    if len(fitting) < 2:
+        return fitting
+    nearness = {c: _common(path, c) for c in fitting}
+    best = max(nearness.values())
+    return [c for c in fitting if nearness[c] == best]
+
+
+def _common(one: str, other: str) -> int:
+    count = 0
+    for a, b in zip(one.split("/"), other.split("/"), strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _reached(edges: dict[str, list[str]], bits: dict[str, int]) -> dict[str, int]:
+    """Transitive reach of every file, to a fixpoint; cycles are common and harmless."""
+    reach = {path: _mask(targets, bits) for path, targets in edges.items()}
+    changed = True
+    while changed:
+        changed = False
+        for path, targets in edges.items():
+            mask = reach[path]
+            for target in targets:
+                mask |= reach[target]
+            if mask != reach[path]:
+                reach[path], changed = mask, True
+    return reach
+
+
+def _mask(targets: list[str], bits: dict[str, int]) -> int:
+    mask = 0
+    for target in targets:
+        mask |= bits[target]
+    return mask

@@ -1,0 +1,191 @@
+"""The macros of the whole project: which ones depend on the architecture, and what each one is for every target.
+
+A macro that a file tests and does not define comes from a header it includes, if the include can be resolved among the
+scanned files, or else from the table: all definitions in the project joined. One computation serves all targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from archscan.frontends.cuda.conditions import Evaluator, names_in
+from archscan.frontends.cuda.directives import CONDITIONALS
+from archscan.frontends.cuda.environment import Compiler, names_architecture
+from archscan.frontends.cuda.includes import Includes
+from archscan.frontends.cuda.index import DirectiveIndex
+from archscan.frontends.cuda.macros import State, joined
+from archscan.frontends.cuda.walk import Environment, Outside, Walk, weaker
+from archscan.model.gate import Related, Role, Via
+
+_MOST_ROUNDS = 8
+_MOST_RELATED = 4
+_CUDA_H = "cuda.h"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What a macro is at the end of a file that defines it, and what that rests on."""
+
+    state: State
+    via: Via
+
+
+@dataclass(frozen=True, slots=True)
+class MacroTable:
+    """The linked project: picklable, without any file's bytes."""
+
+    derived: frozenset[str]
+    tracked: frozenset[str]
+    exports: dict[str, dict[str, Export]]  # macro -> file -> what it is there
+    includes: Includes
+    sites: dict[str, tuple[tuple[str, int], ...]]  # macro -> (file, line)
+    tested: frozenset[str]  # names that some condition mentions
+    flags: dict[str, tuple[str, ...]]  # derived macro -> build flags that decide it
+
+    def outside(self, path: str, compiler: Compiler) -> Outside:
+        """What the file at `path` takes from elsewhere."""
+        return _FromProject(self, path, compiler)
+
+    def flags_behind(self, name: str) -> tuple[str, ...]:
+        """The names outside the project that a derived macro hangs on where it is unknown; the name itself if none."""
+        return self.flags.get(name) or (name,)
+
+    def definitions_of(self, name: str, path: str) -> tuple[Related, ...]:
+        """Where a derived macro is defined: in the file, in what it includes, else anywhere."""
+        sites = self.sites.get(name, ())
+        near = [s for s in sites if s[0] == path] or [s for s in sites if self.includes.reaches(path, s[0])]
+        chosen = dict.fromkeys(near or sites)
+        return tuple(Related(p, line, Role.DEFINITION, f"{name} is defined here") for p, line in chosen)[:_MOST_RELATED]
+
+
+class _FromProject(Outside):
+    def __init__(self, table: MacroTable, path: str, compiler: Compiler) -> None:
+        self.table = table
+        self.path = path
+        self.compiler = compiler
+
+    def state(self, name: str) -> tuple[State, Via] | None:
+        table = self.table
+        if name == "CUDA_VERSION":
+            return (self.compiler.cuda_version(), Via.INCLUDES) if table.includes.names(self.path, _CUDA_H) else None
+        exports = table.exports.get(name)
+        if not exports:
+            return None
+        reached = [e for p, e in exports.items() if p != self.path and table.includes.reaches(self.path, p)]
+        if reached:
+            return _joined(reached, Via.INCLUDES)
+        if name not in table.derived:
+            return None
+        if self.path in exports:
+            return self.compiler.undefined, Via.FILE
+        return _joined(list(exports.values()), Via.PROJECT_TABLE)
+
+
+def _joined(exports: list[Export], via: Via) -> tuple[State, Via]:
+    for export in exports:
+        via = weaker(via, export.via)
+    return joined([export.state for export in exports]), via
+
+
+def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTable:
+    """The table of a project from the indexes of its files."""
+    dependencies = _dependencies(indexes)
+    derived = _derived(dependencies)
+    tracked = _closure(derived | _tested_beside(indexes, derived), dependencies)
+    includes = Includes({path: index.includes for path, index in indexes.items()})
+    tested = frozenset(n for index in indexes.values() for e in index.events if e.name in CONDITIONALS for n in names_in(e.text))
+    flags = {name: _flags(name, dependencies, compiler) for name in derived}
+    table = MacroTable(derived, tracked, {}, includes, _sites(indexes, derived), tested, flags)
+    evaluator = Evaluator(compiler.everything)
+    writers = {p: i for p, i in indexes.items() if any(n in tracked for n in i.definitions)}
+    for _ in range(_MOST_ROUNDS):
+        exports = _round(writers, table, compiler, evaluator)
+        if exports == table.exports:
+            break
+        table = replace(table, exports=exports)
+    return table
+
+
+def _dependencies(indexes: Mapping[str, DirectiveIndex]) -> dict[str, set[str]]:
+    """Macro -> the names that its definitions hang on, over all files."""
+    found: dict[str, set[str]] = {}
+    for index in indexes.values():
+        for name, definitions in index.definitions.items():
+            found.setdefault(name, set()).update(definitions.depends_on)
+    return found
+
+
+def _derived(dependencies: dict[str, set[str]]) -> frozenset[str]:
+    """Every macro of the project whose definition hangs on the architecture, directly or through others."""
+    users: dict[str, list[str]] = {}
+    for name, names in dependencies.items():
+        for other in names:
+            users.setdefault(other, []).append(name)
+    queue = [name for other, names in users.items() if names_architecture(other) for name in names]
+    found: set[str] = set()
+    for name in queue:
+        if name not in found and not names_architecture(name):
+            found.add(name)
+            queue += users.get(name, ())
+    return frozenset(found)
+
+
+def _flags(name: str, dependencies: dict[str, set[str]], compiler: Compiler) -> tuple[str, ...]:
+    """The names that nothing in the project defines and the compiler does not settle, behind a macro's definitions."""
+    queue, seen = [name], {name}
+    found: list[str] = []
+    for current in queue:
+        for other in sorted(dependencies.get(current, ())):
+            if other in seen:
+                continue
+            seen.add(other)
+            if other in dependencies:
+                queue.append(other)
+            elif compiler.state(other) is None and not other.startswith("__"):
+                found.append(other)
+    return tuple(found)
+
+
+def _tested_beside(indexes: Mapping[str, DirectiveIndex], derived: frozenset[str]) -> frozenset[str]:
+    """Names in the conditions of files that test the architecture: they decide whether a gate is reached."""
+    found: set[str] = set()
+    for index in indexes.values():
+        names = {n for e in index.events if e.name in CONDITIONALS for n in names_in(e.text)}
+        if any(n in derived or names_architecture(n) for n in names):
+            found |= names
+    return frozenset(found)
+
+
+def _closure(names: Iterable[str], dependencies: dict[str, set[str]]) -> frozenset[str]:
+    queue = list(names)
+    found: set[str] = set()
+    for name in queue:
+        if name not in found and name in dependencies:
+            found.add(name)
+            queue += dependencies[name]
+    return frozenset(found)
+
+
+def _sites(indexes: Mapping[str, DirectiveIndex], derived: frozenset[str]) -> dict[str, tuple[tuple[str, int], ...]]:
+    found: dict[str, list[tuple[str, int]]] = {}
+    for path, index in indexes.items():
+        for name, definitions in index.definitions.items():
+            if name in derived:
+                found.setdefault(name, []).extend((path, line) for line in definitions.lines)
+    return {name: tuple(sites) for name, sites in found.items()}
+
+
+def _round(
+    writers: Mapping[str, DirectiveIndex], table: MacroTable, compiler: Compiler, evaluator: Evaluator
+) -> dict[str, dict[str, Export]]:
+    """What every tracked macro is in each file that defines it, given the table so far."""
+    exports: dict[str, dict[str, Export]] = {}
+    for path, index in writers.items():
+        environment = Environment(compiler, table.outside(path, compiler))
+        for _ in Walk(environment, evaluator, index.guard_start).chains(index.events):
+            pass
+        for name, state in environment.local.items():
+            if name in table.tracked:
+                exports.setdefault(name, {})[path] = Export(state, environment.local_via[name])
+    return exports

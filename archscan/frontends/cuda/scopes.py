@@ -1,0 +1,116 @@
+"""Which function encloses an offset, found by braces and headers without a parser: kernels defeat parsers too often."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_STEP = re.compile(
+    rb'(?P<skip>"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|(?<![\w])\'(?:[^\'\\\n]|\\.)*\')'
+    rb"|(?P<open>\{)|(?P<close>\})|\n[ \t]*#[ \t]*(?P<directive>if|el|endif)",
+    re.S,
+)
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
+_LINE_DIRECTIVE = re.compile(rb"^[ \t]*#[^\n]*(?:\\\n[^\n]*)*", re.M)
+_NAME_BEFORE = re.compile(rb"((?:[\w$~]+\s*(?:<[^<>;{}]*>)?\s*::\s*)*(?:operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|[\w: ]+[*&]*)|~?[A-Za-z_$][\w$]*))\s*$")
+_NO_FUNCTION = frozenset(
+    b"if for while switch catch return else do sizeof alignof decltype noexcept alignas requires defined asm __asm__ "
+    b"__launch_bounds__ __attribute__ __cluster_dims__ __block_size__ __declspec __maxnreg__ static_assert constexpr".split()
+)
+_CONTROL = frozenset(b"if for while switch catch".split())
+_DEVICE = re.compile(rb"__device__|\b\w*(?:_DEVICE|DEVICE_)\w*\b|\b(?:TL|CUTE)_\w*DEVICE\w*\b|\bFLASHINFER_INLINE\b")
+_LONGEST_HEADER = 6000
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function around an offset: its name, qualifiers, and the offset of its opening brace."""
+
+    name: str
+    is_kernel: bool
+    is_device: bool
+    brace: int
+
+
+class Scopes:
+    """Answers for rising offsets in one file; each byte between the asked ones is looked at once."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._position = 0
+        self._open: list[int] = []
+        self._saved: list[list[int]] = []
+        self._functions: dict[int, Function | None] = {}
+
+    def function(self, offset: int) -> Function | None:
+        """The innermost function whose body contains the offset, or None."""
+        self._advance(offset)
+        for brace in reversed(self._open):
+            if brace not in self._functions:
+                self._functions[brace] = self._header(brace)
+            found = self._functions[brace]
+            if found:
+                return found
+        return None
+
+    def _advance(self, offset: int) -> None:
+        """Moves on to the offset, starting again behind a brace in column one, where every function has ended."""
+        data = self.data
+        flush = data.rfind(b"\n}", self._position, offset)
+        if flush >= 0:
+            self._position, self._open = flush + 2, []
+        for match in _STEP.finditer(data, self._position, offset):
+            kind = match.lastgroup
+            if kind == "open":
+                self._open.append(match.start())
+            elif kind == "close":
+                if self._open:
+                    self._open.pop()
+            elif kind == "directive":
+                self._branch(match["directive"])
+        self._position = max(self._position, offset)
+
+    def _branch(self, word: bytes) -> None:
+        """Arms of a conditional start from the same braces; what the first arm opened stays open behind `#endif`."""
+        if word == b"if":
+            self._saved.append(list(self._open))
+        elif self._saved and word == b"el":
+            self._open = list(self._saved[-1])
+        elif self._saved:
+            self._saved.pop()
+
+    def _header(self, brace: int) -> Function | None:
+        data = self.data
+        begin = max(data.rfind(mark, max(0, brace - _LONGEST_HEADER), brace) for mark in (b";", b"}", b"{")) + 1
+        begin = max(begin, 0, brace - _LONGEST_HEADER)
+        header = _LINE_DIRECTIVE.sub(b"", _COMMENT.sub(b" ", data[begin:brace]))
+        name = _function_name(header)
+        if not name:
+            return None
+        kernel = b"__global__" in header
+        return Function(name, kernel, kernel or bool(_DEVICE.search(header)), brace)
+
+
+def _function_name(header: bytes) -> str:
+    """The name of the function that a header declares; empty for control statements, types, namespaces and lambdas."""
+    depth = 0
+    for position, char in enumerate(header):
+        if char == 0x28:
+            depth += 1
+            if depth == 1:
+                match = _NAME_BEFORE.search(header, max(0, position - 200), position)
+                name = match[1] if match else b""
+                if name in _CONTROL:
+                    return ""
+                if name and name not in _NO_FUNCTION:
+                    return _call_operator(name, header, position)
+        elif char == 0x29:
+            depth -= 1
+    return ""
+
+
+def _call_operator(name: bytes, header: bytes, position: int) -> str:
+    """`operator` followed by `()` is the name; every other name is as found, blanks dropped."""
+    if name == b"operator":
+        name = b"operator" + header[position : position + 2]
+    return re.sub(rb"\s+", b"", name).decode("utf-8", "replace")

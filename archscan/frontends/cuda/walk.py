@@ -1,0 +1,231 @@
+"""Walks a file's directives in order, keeping what every macro is, and says for each arm where it is live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from archscan.frontends.cuda.conditions import Answer, Evaluator, condition_text
+from archscan.frontends.cuda.directives import OPENERS, Directive
+from archscan.frontends.cuda.environment import Compiler, names_architecture
+from archscan.frontends.cuda.macros import (
+    INHERITED,
+    UNDEFINED,
+    Definition,
+    State,
+    defined_name,
+    parse_define,
+    redefined,
+    resolved,
+    uniform,
+)
+from archscan.model.gate import Via
+from archscan.model.truth import Truth, always
+
+_TRUST = {Via.FILE: 0, Via.INCLUDES: 1, Via.PROJECT_TABLE: 2}
+
+
+def weaker(one: Via, other: Via) -> Via:
+    """The less trustworthy of two."""
+    return one if _TRUST[one] >= _TRUST[other] else other
+
+
+class Outside:
+    """What a file takes from elsewhere: the state of a macro that it has not touched. This one knows nothing."""
+
+    def state(self, name: str) -> tuple[State, Via] | None:
+        return None
+
+
+class Environment:
+    """The macros at one point of a file."""
+
+    def __init__(self, compiler: Compiler, outside: Outside) -> None:
+        self.compiler = compiler
+        self.outside = outside
+        self.local: dict[str, State] = {}
+        self.local_via: dict[str, Via] = {}
+        self._inherited = uniform(INHERITED, compiler.everything)
+        self._base: dict[str, tuple[State, Via]] = {}
+
+    def lookup(self, name: str) -> State:
+        """The state of a macro here."""
+        if name in self.local:
+            local = self.local[name]
+            return resolved(local, self.base(name)[0]) if local.where(INHERITED) else local
+        return self.base(name)[0]
+
+    def via(self, name: str) -> Via:
+        """What that state rests on."""
+        local = self.local.get(name)
+        if local is None:
+            return self.base(name)[1]
+        via = self.local_via.get(name, Via.FILE)
+        return weaker(via, self.base(name)[1]) if local.where(INHERITED) else via
+
+    def base(self, name: str) -> tuple[State, Via]:
+        """The state before the file says anything."""
+        found = self._base.get(name)
+        if found is None:
+            settled = self.compiler.state(name)
+            found = (settled, Via.FILE) if settled else self.outside.state(name) or (self.compiler.unknown, Via.FILE)
+            self._base[name] = found
+        return found
+
+    def define(self, name: str, definition: Definition, live: Truth, via: Via) -> None:
+        """Takes note of a `#define` or `#undef` (UNDEFINED) in a region that is live so."""
+        if self.compiler.overrides(name):
+            return
+        old = self.local.get(name, self._inherited)
+        self.local[name] = redefined(old, definition, live.yes, live.no)
+        self.local_via[name] = weaker(via, self.local_via.get(name, Via.FILE))
+
+
+@dataclass(frozen=True, slots=True)
+class ArmTruth:
+    """Where an arm is live, and why that is not known where it is not."""
+
+    event: Directive
+    condition: str
+    own: Truth
+    truth: Truth
+    assumed: Truth
+    unknowns: tuple[str, ...]
+    assumes: tuple[str, ...]
+    via: Via
+
+
+@dataclass(frozen=True, slots=True)
+class ChainTruth:
+    """A finished conditional: its arms, and where it is reached at all."""
+
+    start: int
+    arms: tuple[ArmTruth, ...]
+    reach: Truth | None  # None = always
+    states: tuple[tuple[str, State], ...] = ()
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A conditional while it is open."""
+
+    start: int
+    reach: Truth
+    possible: int  # where it may be reached
+    names: tuple[str, ...]  # behind what is unknown about the reach
+    via: Via
+    guard: bool
+    arms: list[ArmTruth] = field(default_factory=list)
+    earlier: Truth = Truth(0, 0)
+    taken: int = 0  # where an earlier arm is assumed to be taken
+    live: Truth = Truth(0, 0)  # of the current arm
+    live_possible: int = 0
+    live_names: tuple[str, ...] = ()
+    live_via: Via = Via.FILE
+
+
+class Walk:
+    """One pass over the directives of one file."""
+
+    def __init__(self, environment: Environment, evaluator: Evaluator, guard_start: int = -1) -> None:
+        self.environment = environment
+        self.evaluator = evaluator
+        self.guard_start = guard_start
+        self.everything = evaluator.everything
+        self._frames: list[_Frame] = []
+        self.conditions: dict[int, tuple[Truth, Via]] = {}
+
+    def chains(self, events: Sequence[Directive]) -> Iterator[ChainTruth]:
+        """Every conditional as it closes; what is still open at the end of the file closes there."""
+        for event in events:
+            if event.name in OPENERS:
+                self._open(event)
+            elif event.name in ("define", "undef"):
+                self._define(event)
+            elif event.name == "endif":
+                if self._frames:
+                    yield self._close()
+            elif event.name.startswith("el") and self._frames:
+                self._arm(self._frames[-1], event)
+        while self._frames:
+            yield self._close()
+
+    @property
+    def live(self) -> Truth:
+        """Where the current point is live."""
+        return self._frames[-1].live if self._frames else always(self.everything)
+
+    def _open(self, event: Directive) -> None:
+        if self._frames:
+            outer = self._frames[-1]
+            frame = _Frame(event.start, outer.live, outer.live_possible, outer.live_names, outer.live_via, False)
+        else:
+            frame = _Frame(event.start, always(self.everything), self.everything, (), Via.FILE, False)
+        frame.guard = event.start == self.guard_start
+        frame.earlier = Truth(0, self.everything)
+        self._frames.append(frame)
+        self._arm(frame, event)
+
+    def _close(self) -> ChainTruth:
+        frame = self._frames.pop()
+        reach = None if frame.reach == always(self.everything) else frame.reach
+        return ChainTruth(frame.start, tuple(frame.arms), reach)
+
+    def _define(self, event: Directive) -> None:
+        via = self._frames[-1].live_via if self._frames else Via.FILE
+        if event.name == "undef":
+            name = defined_name(event.text)
+            if name:
+                self.environment.define(name, UNDEFINED, self.live, via)
+            return
+        parsed = parse_define(event.text)
+        if parsed:
+            self.environment.define(*parsed, self.live, via)
+
+    def _arm(self, frame: _Frame, event: Directive) -> None:
+        condition = "" if event.name == "else" else condition_text(event.name, event.text)
+        answer, via = self._answer(frame, event, condition)
+        own = answer.truth
+        truth = frame.reach & own & ~frame.earlier
+        open_ = own.unknown(self.everything)
+        stuck = _architectural(answer, open_)
+        met = own.yes | open_ & ~stuck
+        assumed_yes = frame.possible & met & ~frame.taken
+        assumed_no = self.everything & ~(frame.possible & (met | stuck) & ~frame.taken)
+        unknowns = tuple(dict.fromkeys((*frame.names, *frame.live_names, *answer.unknowns(self.everything))))
+        via = weaker(via, frame.live_via if frame.arms else frame.via)
+        undecided = truth.unknown(self.everything)
+        frame.arms.append(
+            ArmTruth(
+                event=event,
+                condition=condition,
+                own=own,
+                truth=truth,
+                assumed=Truth(assumed_yes, assumed_no),
+                unknowns=unknowns if undecided else (),
+                assumes=unknowns if undecided & (assumed_yes | assumed_no) else (),
+                via=via,
+            )
+        )
+        frame.live, frame.live_via, frame.live_names = truth, via, unknowns
+        frame.live_possible = frame.possible & ~own.no & ~frame.earlier.yes
+        frame.earlier = frame.earlier | own
+        frame.taken |= assumed_yes
+
+    def _answer(self, frame: _Frame, event: Directive, condition: str) -> tuple[Answer, Via]:
+        if frame.guard or event.name == "else":
+            return Answer(always(self.everything)), Via.FILE
+        answer = self.evaluator.answer(condition, self.environment.lookup)
+        via = Via.FILE
+        for name in self.evaluator.names(condition, self.environment.lookup):
+            via = weaker(via, self.environment.via(name))
+        return answer, via
+
+
+def _architectural(answer: Answer, open_: int) -> int:
+    """The part of what is unknown that hangs on the architecture itself and so cannot be assumed."""
+    stuck = 0
+    for name, mask in answer.blame:
+        if names_architecture(name):
+            stuck |= mask & open_
+    return stuck
