@@ -12,7 +12,7 @@ from archscan.frontends.protocol import Context
 from archscan.frontends.python.links import links as python_links
 from archscan.model.facts import FileFacts, Source
 
-_CUDA = (".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".c", ".cc", ".cpp", ".cxx", ".jinja")
+CUDA_SUFFIXES = (".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".c", ".cc", ".cpp", ".cxx", ".jinja")
 
 
 class LinksFrontEnd:
@@ -21,7 +21,7 @@ class LinksFrontEnd:
     name = "links"
 
     def wants(self, path: str) -> bool:
-        return path.endswith((*_CUDA, ".py"))
+        return path.endswith((*CUDA_SUFFIXES, ".py"))
 
     def index(self, source: Source, context: Context) -> FileFacts | None:
         """The facts of one file; None for a Python file that builds nothing."""

@@ -57,9 +57,48 @@ class Unit:
             result.setdefault(definition.name, []).append(definition)
         return result
 
+    @cached_property
+    def _mentions(self) -> dict[Definition, frozenset[str]]:
+        return {}
+
     def mentions(self, definition: Definition) -> frozenset[str]:
-        """Every identifier in the body (of a class: its methods' bodies are definitions of their own, and count)."""
-        return frozenset(m.decode() for m in _IDENTIFIER.findall(self.code, definition.start, definition.end))
+        """Every identifier in a body; of a class only those outside its methods, which are definitions of their own."""
+        if definition not in self._mentions:
+            text = self.code[definition.start : definition.end]
+            if definition.kind == "class":
+                text = self._without_methods(definition)
+            self._mentions[definition] = frozenset(m.decode() for m in _IDENTIFIER.findall(text))
+        return self._mentions[definition]
+
+    def _without_methods(self, cls: Definition) -> bytes:
+        parts, offset = [], cls.start
+        for d in self.members.get(cls, ()):
+            if d.start >= offset and d.kind != "class":
+                parts.append(self.code[offset : d.start])
+                offset = d.end
+        return b" ".join([*parts, self.code[offset : cls.end]])
+
+    @cached_property
+    def owners(self) -> dict[Definition, Definition]:
+        """The innermost class around each definition that has one."""
+        result: dict[Definition, Definition] = {}
+        open_classes: list[Definition] = []
+        for d in self.definitions:  # in order of their start, outer ones first
+            while open_classes and open_classes[-1].end <= d.start:
+                open_classes.pop()
+            if open_classes and d.end <= open_classes[-1].end:
+                result[d] = open_classes[-1]
+            if d.kind == "class":
+                open_classes.append(d)
+        return result
+
+    @cached_property
+    def members(self) -> dict[Definition, list[Definition]]:
+        """The functions directly in each class."""
+        result: dict[Definition, list[Definition]] = {}
+        for member, owner in self.owners.items():
+            result.setdefault(owner, []).append(member)
+        return result
 
     def around(self, line: int) -> Definition | None:
         """The innermost function or macro that holds `line`."""

@@ -101,6 +101,20 @@ class Module:
             result.setdefault(call.caller, []).append(call)
         return result
 
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[Call]]:
+        result: dict[str, list[Call]] = {}
+        for call in self.calls:
+            result.setdefault(call.name, []).append(call)
+        return result
+
+    @cached_property
+    def values_by_name(self) -> dict[tuple[str, str], list[Value]]:
+        result: dict[tuple[str, str], list[Value]] = {}
+        for value in self.values:
+            result.setdefault((value.scope, value.name), []).append(value)
+        return result
+
     def around(self, line: int) -> Function | None:
         """The innermost function or class that holds `line`."""
         inside = [f for f in self.functions if f.first_line <= line <= f.end_line]

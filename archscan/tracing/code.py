@@ -1,0 +1,85 @@
+"""The scanned files as a trace reads them: bytes on demand, parsed once, searched by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+
+from archscan.frontends.cuda.links import links as cuda_links
+from archscan.frontends.links import CUDA_SUFFIXES
+from archscan.frontends.python.links import links as python_links
+from archscan.model.facts import Link, Origin
+from archscan.tracing import cuda_calls, python_calls
+from archscan.tracing.modules import Extension, Includes, extensions
+from archscan.tracing.paths import Paths
+
+
+class Code:
+    """Everything a trace may look at. `load` returns the bytes of a path, empty if it cannot be read."""
+
+    def __init__(self, origins: Mapping[str, Origin], load: Callable[[str], bytes]) -> None:
+        self.origins = origins
+        self._load = load
+        self._bytes: dict[str, bytes] = {}
+        self._modules: dict[str, python_calls.Module] = {}
+        self._units: dict[str, cuda_calls.Unit] = {}
+        self.paths = Paths(origins)
+        self.links: Mapping[str, tuple[Link, ...]] = _Links(self)
+        self.includes = Includes(self.links, self.paths)
+
+    @cached_property
+    def python(self) -> tuple[str, ...]:
+        """Python files that may run; tests call everything and decide nothing."""
+        return tuple(p for p in sorted(self.origins) if p.endswith(".py") and self.origins[p] is not Origin.TEST)
+
+    @cached_property
+    def cuda(self) -> tuple[str, ...]:
+        return tuple(p for p in sorted(self.origins) if p.endswith(CUDA_SUFFIXES))
+
+    @cached_property
+    def extensions(self) -> tuple[Extension, ...]:
+        return extensions({path: self.links[path] for path in self.python}, self.paths)
+
+    def data(self, path: str) -> bytes:
+        if path not in self._bytes:
+            self._bytes[path] = self._load(path)
+        return self._bytes[path]
+
+    def module(self, path: str) -> python_calls.Module:
+        if path not in self._modules:
+            self._modules[path] = python_calls.read(self.data(path), path)
+        return self._modules[path]
+
+    def unit(self, path: str) -> cuda_calls.Unit:
+        if path not in self._units:
+            self._units[path] = cuda_calls.read(self.data(path), path)
+        return self._units[path]
+
+    def holding(self, name: str, paths: Iterable[str]) -> list[str]:
+        """Those of `paths` in which `name` occurs as a whole word."""
+        needle = name.encode("utf-8", "backslashreplace")
+        word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(needle))
+        return [path for path in paths if needle in self.data(path) and word.search(self.data(path))]
+
+
+class _Links(Mapping[str, tuple[Link, ...]]):
+    """Links of a file, found when asked for."""
+
+    def __init__(self, code: Code) -> None:
+        self._code = code
+        self._known: dict[str, tuple[Link, ...]] = {}
+
+    def __getitem__(self, path: str) -> tuple[Link, ...]:
+        if path not in self._code.origins:
+            raise KeyError(path)
+        if path not in self._known:
+            find = python_links if path.endswith(".py") else cuda_links
+            self._known[path] = find(self._code.data(path), path)
+        return self._known[path]
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(self._code.origins)
+
+    def __len__(self) -> int:
+        return len(self._code.origins)

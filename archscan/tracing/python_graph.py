@@ -1,0 +1,258 @@
+"""Resolves Python names over all scanned files: what a call reaches, who calls a function, what a guard asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from archscan.tracing.code import Code
+from archscan.tracing.modules import Extension
+from archscan.tracing.operators import exports
+from archscan.tracing.python_calls import Call, Function, Module
+
+_DEPTH = 12  # re-exports, aliases and returned values followed in a row
+_DISTINCTIVE = 12  # characters from which a name that is defined in few places is taken for that one
+
+
+@dataclass(frozen=True, slots=True)
+class Fn:
+    """A Python function or class."""
+
+    path: str
+    name: str  # qualified
+
+    @property
+    def short(self) -> str:
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator of extension modules, as Python calls it."""
+
+    name: str
+    extensions: tuple[str, ...]  # ids
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """The result of a function that builds an extension: the spec, or the loaded module."""
+
+    extensions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    cls: Fn
+
+
+Entity = Fn | Operator | _File | _Built | _Instance
+
+
+class PythonGraph:
+    """Answers by name over `Code`; every answer is remembered."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self._resolved: dict[tuple[str, str, str], tuple[Entity, ...]] = {}
+        self._results: dict[Fn, tuple[Entity, ...]] = {}
+
+    @cached_property
+    def builders(self) -> dict[Fn, tuple[str, ...]]:
+        """Functions that build extension modules, wrappers in the same file included."""
+        found: dict[Fn, list[str]] = {}
+        for extension in self.code.extensions:
+            for name in (extension.function, *extension.wrappers):
+                if name:
+                    found.setdefault(Fn(extension.path, name), []).append(extension.id)
+        return {fn: tuple(ids) for fn, ids in found.items()}
+
+    @cached_property
+    def by_id(self) -> dict[str, Extension]:
+        return {e.id: e for e in self.code.extensions}
+
+    def function(self, fn: Fn) -> Function | None:
+        return self.code.module(fn.path).by_name.get(fn.name)
+
+    def defined(self, name: str) -> list[Fn]:
+        """Every function of that name (last component, or qualified), outermost first."""
+        short = name.rpartition(".")[2]
+        found = [
+            Fn(path, f.name)
+            for path in self.code.holding(short, self.code.python)
+            for f in self.code.module(path).functions
+            if f.name == name or f.name.endswith("." + name)
+        ]
+        return sorted(found, key=lambda fn: (fn.name.count("."), fn.path, fn.name))
+
+    # -- resolving ---------------------------------------------------------------------------------------------------
+
+    def resolve(self, path: str, scope: str, dotted: str, depth: int = 0) -> tuple[Entity, ...]:
+        """What a dotted name means in a scope of a file; () = not scanned, or not decidable."""
+        key = (path, scope, dotted)
+        if key not in self._resolved and depth <= _DEPTH:
+            self._resolved[key] = ()  # cycles end here
+            self._resolved[key] = self._resolve(path, scope, dotted, depth)
+        return self._resolved.get(key, ())
+
+    def _resolve(self, path: str, scope: str, dotted: str, depth: int) -> tuple[Entity, ...]:
+        head, *rest = dotted.split(".")
+        entities = self._lookup(path, scope, head.removesuffix("()"), depth)
+        if head.endswith("()"):
+            entities = self._called(entities, depth)
+        for part in rest:
+            name = part.removesuffix("()")
+            entities = tuple(dict.fromkeys(e for entity in entities for e in self._attribute(entity, name, depth)))
+            if part.endswith("()"):
+                entities = self._called(entities, depth)
+        return entities
+
+    def _lookup(self, path: str, scope: str, name: str, depth: int) -> tuple[Entity, ...]:
+        """A bare name, innermost scope first: nested function, assigned value, import."""
+        module = self.code.module(path)
+        if name in ("self", "cls"):
+            outer = scope
+            while outer and not ((f := module.by_name.get(outer)) and f.is_class):
+                outer = outer.rpartition(".")[0]
+            return (_Instance(Fn(path, outer)),) if outer else ()
+        while True:
+            found = self._in_scope(module, scope, name, depth)
+            if found or not scope:
+                return found
+            scope = scope.rpartition(".")[0]
+
+    def _in_scope(self, module: Module, scope: str, name: str, depth: int) -> tuple[Entity, ...]:
+        qualified = f"{scope}.{name}" if scope else name
+        if qualified in module.by_name:
+            return (Fn(module.path, qualified),)
+        found: dict[Entity, None] = {}
+        for value in module.values_by_name.get((scope, name), ()):
+            if value.expression and value.expression != name:
+                found.update(dict.fromkeys(self.resolve(module.path, scope, value.expression, depth + 1)))
+        if not scope and not found and name in module.imported:
+            item = module.imported[name]
+            found.update(dict.fromkeys(self._imported(module.path, item.module, item.name, depth)))
+        return tuple(found)
+
+    def _imported(self, path: str, module: str, name: str, depth: int) -> tuple[Entity, ...]:
+        target = self.code.paths.module(module, path)
+        if not name:
+            return (_File(target),) if target else ()
+        dot = "" if module.endswith(".") else "."
+        inner = self.code.paths.module(f"{module}{dot}{name}", path)
+        if target and target != path:
+            found = self._attribute(_File(target), name, depth + 1)
+            if found:
+                return found
+        return (_File(inner),) if inner else ()
+
+    def _attribute(self, entity: Entity, name: str, depth: int) -> tuple[Entity, ...]:
+        if depth > _DEPTH:
+            return ()
+        if isinstance(entity, _File):
+            return self._of_file(entity, name, depth)
+        if isinstance(entity, _Built):
+            offering = tuple(i for i in entity.extensions if name in self._exported(i))
+            return (Operator(name, offering),) if offering else (entity,)
+        if isinstance(entity, _Instance):
+            return self._of_class(entity.cls, name, depth)
+        if isinstance(entity, Fn):  # a nested function through a namespace object, a method through its class
+            module = self.code.module(entity.path)
+            if f"{entity.name}.{name}" in module.by_name:
+                return (Fn(entity.path, f"{entity.name}.{name}"),)
+        return ()
+
+    def _of_file(self, entity: _File, name: str, depth: int) -> tuple[Entity, ...]:
+        found = self.resolve(entity.path, "", name, depth + 1)
+        if found:
+            return found
+        module = self.code.module(entity.path)
+        star = [i for i in module.imports if i.local == "*"]
+        for item in star:
+            found += self._imported(entity.path, item.module, name, depth + 1)
+        if found or not entity.path.endswith("__init__.py"):
+            return found
+        inner = self.code.paths.module("." + name, entity.path)
+        return (_File(inner),) if inner else ()
+
+    def _of_class(self, cls: Fn, name: str, depth: int) -> tuple[Entity, ...]:
+        module = self.code.module(cls.path)
+        if f"{cls.name}.{name}" in module.by_name:
+            return (Fn(cls.path, f"{cls.name}.{name}"),)
+        found: dict[Entity, None] = {}
+        for value in module.values:
+            if value.name == "." + name and value.expression and value.scope.startswith(cls.name + "."):
+                found.update(dict.fromkeys(self.resolve(cls.path, value.scope, value.expression, depth + 1)))
+        return tuple(found)
+
+    def _called(self, entities: tuple[Entity, ...], depth: int) -> tuple[Entity, ...]:
+        found: dict[Entity, None] = {}
+        for entity in entities:
+            if isinstance(entity, Fn):
+                found.update(dict.fromkeys(self.result(entity, depth + 1)))
+            elif isinstance(entity, _Built):
+                found[entity] = None
+        return tuple(found)
+
+    def result(self, fn: Fn, depth: int = 0) -> tuple[Entity, ...]:
+        """What calling `fn` gives; the function itself stands for a namespace of its nested functions."""
+        if fn in self.builders:
+            return (_Built(self.builders[fn]),)
+        if fn not in self._results and depth <= _DEPTH:
+            self._results[fn] = (fn,)
+            self._results[fn] = self._result(fn, depth)
+        return self._results.get(fn, ())
+
+    def _result(self, fn: Fn, depth: int) -> tuple[Entity, ...]:
+        function = self.function(fn)
+        if function is None or function.is_class:
+            return (_Instance(fn),)
+        found: dict[Entity, None] = {fn: None}
+        for value in self.code.module(fn.path).values_by_name.get((fn.name, "return"), ()):
+            if value.expression:
+                found.update(dict.fromkeys(self.resolve(fn.path, fn.name, value.expression, depth + 1)))
+        return tuple(found)
+
+    @cached_property
+    def _exports(self) -> dict[str, frozenset[str]]:
+        return {}
+
+    def _exported(self, identifier: str) -> frozenset[str]:
+        if identifier not in self._exports:
+            self._exports[identifier] = frozenset(name for name, _ in exports(self.code, self.by_id[identifier]))
+        return self._exports[identifier]
+
+    # -- walking -----------------------------------------------------------------------------------------------------
+
+    def callees(self, fn: Fn) -> Iterator[tuple[Call, Entity]]:
+        """What a function calls or mentions, as far as it is scanned; calls in functions nested in it included."""
+        module = self.code.module(fn.path)
+        inner = fn.name + "."
+        for scope, calls in module.calls_by_caller.items():
+            if scope == fn.name or scope.startswith(inner):
+                for call in calls:
+                    for entity in self.resolve(fn.path, scope, call.callee):
+                        if isinstance(entity, Fn | Operator):
+                            yield call, entity
+
+    def callers(self, target: Fn | Operator) -> list[tuple[Fn, Call]]:
+        """Every function that calls or mentions `target`, with the place; ("" functions: module level)."""
+        short = target.name.rpartition(".")[2]
+        by_name = isinstance(target, Fn) and self._is_distinctive(target)
+        found: list[tuple[Fn, Call]] = []
+        for path in self.code.holding(short, self.code.python):
+            for call in self.code.module(path).calls_by_name.get(short, ()):
+                entities = self.resolve(path, call.caller, call.callee)
+                if target in entities or (by_name and not entities and not call.mention and "." in call.callee):
+                    found.append((Fn(path, call.caller), call))
+        return found
+
+    def _is_distinctive(self, fn: Fn) -> bool:
+        """Whether a call of that name on an unknown object can be taken for this function."""
+        return len(fn.short) >= _DISTINCTIVE and len([f for f in self.defined(fn.short) if f != fn]) < 3
