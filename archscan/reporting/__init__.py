@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from typing import cast
 
 from archscan.errors import UserError
 from archscan.model.report import Report
@@ -10,21 +12,22 @@ from archscan.reporting.options import RenderOptions
 
 Renderer = Callable[[Report, RenderOptions], str]
 
+# A format and the function that writes it; imported when it is asked for.
+RENDERERS = {
+    "text": "archscan.reporting.text:render_text",
+    "json": "archscan.reporting.json_format:render_json",
+    "sarif": "archscan.reporting.sarif:render_sarif",
+    "html": "archscan.reporting.html:render_html",
+    "github": "archscan.reporting.github:render_github",
+    "markdown": "archscan.reporting.markdown:render_markdown",
+    "gitlab": "archscan.reporting.gitlab:render_gitlab",
+    "junit": "archscan.reporting.junit:render_junit",
+}
+
 
 def render(report: Report, format: str, options: RenderOptions) -> str:
-    """The report in one format, as the text to write. Imports only what that format needs."""
-    return renderer(format)(report, options)
-
-
-def renderer(format: str) -> Renderer:
-    """The function for a format, from a table to read."""
-    match format:
-        case "text":
-            from archscan.reporting.text import render_text as chosen
-        case "json":
-            from archscan.reporting.json_format import render_json as chosen
-        case "sarif":
-            from archscan.reporting.sarif import render_sarif as chosen
-        case _:
-            raise UserError(f"unknown format '{format}'", "text, json, sarif")
-    return chosen
+    """The report in one format, as the text to write."""
+    if format not in RENDERERS:
+        raise UserError(f"unknown format '{format}'", "one of: " + ", ".join(RENDERERS))
+    module, _, name = RENDERERS[format].partition(":")
+    return cast(Renderer, getattr(import_module(module), name))(report, options)

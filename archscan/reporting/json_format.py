@@ -13,9 +13,9 @@ from archscan.model.gate import Arm, Gate
 from archscan.model.report import Chain, Report
 from archscan.model.target import Universe
 from archscan.reporting.options import RenderOptions
+from archscan.reporting.words import CONTROL
 
 SCHEMA_VERSION = "1.0"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def render_json(report: Report, options: RenderOptions) -> str:
@@ -32,17 +32,19 @@ def dumped(document: dict[str, Any]) -> str:
             lines.append(f"{json.dumps(key)}: [\n  {records}\n ]")
         else:
             lines.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
-    return without_surrogates("{\n " + ",\n ".join(lines) + "\n}\n")
+    return json_safe("{\n " + ",\n ".join(lines) + "\n}\n")
 
 
-def without_surrogates(text: str) -> str:
-    """JSON text in which bytes that were not UTF-8 (of file names) are written as `\\xNN`."""
-    return _SURROGATE.sub(_as_byte, text)
+def json_safe(text: str) -> str:
+    """JSON text that is harmless to print and valid UTF-8: controls as `\\uNNNN`, bytes of names as `\\\\xNN`."""
+    return CONTROL.sub(_escaped, text)
 
 
-def _as_byte(match: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return f"\\\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\\\u{code:04x}"
+    if code == 0x0A:  # between tokens; json.dumps has escaped those in strings
+        return "\n"
+    return f"\\\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
 
 
 def document(report: Report, all_gates: bool = False) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from archscan.catalog.types import Rule
 from archscan.model.finding import Advice, Finding, Fix, Level
 from archscan.model.gate import Place
 from archscan.model.report import Chain, Report, Suppressed
-from archscan.reporting.json_format import without_surrogates
+from archscan.reporting.json_format import json_safe
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.words import one_line, verdict
 
@@ -43,7 +43,7 @@ _RENAMED = {("Suppression", "state"): "status"}
 def render_sarif(report: Report, options: RenderOptions) -> str:
     """A SARIF log with one run; the most risky 25,000 results if there are more, and then it says so."""
     log = plain(sarif_log(report, options))
-    return without_surrogates(json.dumps(log, indent=1, ensure_ascii=False)) + "\n"
+    return json_safe(json.dumps(log, indent=1, ensure_ascii=False)) + "\n"
 
 
 def plain(value: Any) -> Any:
@@ -160,7 +160,7 @@ def _result(finding: Finding, context: _Context) -> Any:
             "consequence": finding.consequence.value,
             "advice": finding.advice.value,
             "risk": finding.risk.level.value,
-            "features": list(finding.features),
+            "features": [one_line(feature) for feature in finding.features],
             "verdict": dict(finding.verdict),
             "form": finding.form,
         },
@@ -177,16 +177,21 @@ def _suppressed(suppressed: Suppressed, context: _Context) -> Any:
 def _message(finding: Finding, related: Sequence[tuple[Any, str]]) -> str:
     """Risk first, because GitHub shows no rank; then the verdict, the reasons, and links to the related places."""
     risk = finding.risk
-    parts = [f"{risk.level.value.capitalize()} risk ({risk.score}): {_unlinked(_sentence(one_line(finding.message)))}"]
-    parts.append(_unlinked(_sentence(f"Guarded code: {verdict(finding)}")))
+    parts = [f"{risk.level.value.capitalize()} risk ({risk.score}): {_said(finding.message)}"]
+    parts.append(_said(f"Guarded code: {verdict(finding)}"))
     if finding.features:
-        parts.append(_unlinked(_sentence(f"It uses {', '.join(finding.features)}")))
-    parts += [_unlinked(_sentence(one_line(reason.text))) for reason in risk.reasons[:3]]
+        parts.append(_said(f"It uses {', '.join(finding.features)}"))
+    parts += [_said(reason.text) for reason in risk.reasons[:3]]
     parts.append(f"Advice: {finding.advice.value}.")
     links = [f"[{_link_text(words)}]({location.id})" for location, words in related[:10]]
     if links:
         parts.append(f"See {', '.join(links)}.")
     return " ".join(parts)
+
+
+def _said(text: str) -> str:
+    """`text` as one harmless sentence."""
+    return _unlinked(_sentence(one_line(text)))
 
 
 def _unlinked(text: str) -> str:
@@ -207,7 +212,7 @@ def _location(path: str, context: _Context, place: Place | None, function: str |
             end_line=place.end_line,
             end_column=place.end_column,
         )
-    names = [om.LogicalLocation(name=function, kind="function")] if function else None
+    names = [om.LogicalLocation(name=one_line(function), kind="function")] if function else None
     return om.Location(physical_location=_physical(path, context, region), logical_locations=names)
 
 
@@ -233,7 +238,7 @@ def _related(finding: Finding, context: _Context) -> list[tuple[Any, str]]:
     for place in finding.related[: _MOST_LOCATIONS - 1]:
         location = om.Location(physical_location=_physical(place.path, context, om.Region(start_line=place.line)))
         found.append((location, f"{place.role.value.replace('-', ' ')} at line {place.line}"))
-        location.message = om.Message(text=_unlinked(_sentence(one_line(place.message or place.role.value))))
+        location.message = om.Message(text=_said(place.message or place.role.value))
     for number, (location, words) in enumerate(found, start=1):
         location.id = number
         location.message = location.message or om.Message(text=_sentence(words.capitalize()))
@@ -258,7 +263,7 @@ def _fix(fix: Fix, context: _Context) -> Any | None:
         text = om.ArtifactContent(text=edit.text)
         changes.setdefault(edit.path, []).append(om.Replacement(deleted_region=region, inserted_content=text))
     return om.Fix(
-        description=om.Message(text=_unlinked(_sentence(one_line(fix.title)))),
+        description=om.Message(text=_said(fix.title)),
         artifact_changes=[
             om.ArtifactChange(artifact_location=_artifact(path, context), replacements=replacements)
             for path, replacements in changes.items()
@@ -278,7 +283,7 @@ def _flows(finding: Finding, context: _Context) -> list[Any] | None:
 
 def _step(path: str, line: int | None, words: str, context: _Context) -> Any:
     location = om.Location(physical_location=_physical(path, context, om.Region(start_line=line or 1)))
-    location.message = om.Message(text=_unlinked(_sentence(one_line(words))))
+    location.message = om.Message(text=_said(words))
     return om.ThreadFlowLocation(location=location, importance="essential" if line else "important")
 
 

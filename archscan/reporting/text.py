@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
@@ -12,8 +11,9 @@ import click
 from archscan.model.finding import Evidence, Finding, Level, Problem
 from archscan.model.gate import Place, Role
 from archscan.model.report import Report
+from archscan.reporting.account import account
 from archscan.reporting.options import RenderOptions
-from archscan.reporting.page import HIDDEN_FLAGS, Block, Entry, Page, by_level, counts, page
+from archscan.reporting.page import Block, Entry, Page, by_level, page
 from archscan.reporting.words import (
     cells,
     compact,
@@ -23,7 +23,6 @@ from archscan.reporting.words import (
     landing,
     one_line,
     shortened,
-    size,
     verdict,
     visible,
 )
@@ -214,13 +213,13 @@ def _behind(finding: Finding, source: Sequence[str], margin: _Margin, canvas: _C
         return _tail(effect, margin, width) if finding.problem is Problem.EXCLUDED else []
     numbers = range(max(body.line, finding.place.end_line), min(body.end_line, len(source)) + 1)
     filled = [n for n in numbers if source[n - 1].strip() and n != finding.place.line]
-    words = guarded(finding) + (f"; {effect}" if finding.problem is Problem.EXCLUDED else "")
+    words = guarded(finding, canvas.report.selection) + (f"; {effect}" if finding.problem is Problem.EXCLUDED else "")
     if not filled:
         return _tail(words, margin, width)
     first = visible(source[filled[0] - 1].rstrip().replace("\t", _TAB))
     lines = [margin.line(filled[0]) + shortened(first, width)] if filled[0] > finding.place.end_line else []
     if len(filled) > 1:
-        words = f"{counted(len(filled), 'line')} to {filled[-1]}: {words}"
+        words = f"lines {filled[0]}-{filled[-1]}: {words}"
     return [*lines, *_tail(words, margin, width)]
 
 
@@ -231,7 +230,9 @@ def _tail(words: str, margin: _Margin, width: int) -> list[str]:
 def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
     """The `=` lines: what it uses, the risk with its evidence, related places, the fix, equal places."""
     finding = entry.finding
-    lines = _note("uses", ", ".join(finding.features), margin, canvas) if finding.features else []
+    lines = _note("today", finding.consequence.value, margin, canvas)
+    if finding.features:
+        lines += _note("uses", ", ".join(finding.features), margin, canvas)
     reasons = finding.risk.reasons
     most = len(reasons) if canvas.options.verbosity > 0 else _MOST_REASONS
     for reason in reasons[:most]:
@@ -309,7 +310,7 @@ def _note(label: str, text: str, margin: _Margin, canvas: _Canvas) -> list[str]:
 
 def _wrapped(head: str, indent: str, text: str, canvas: _Canvas) -> list[str]:
     return textwrap.wrap(
-        text,
+        visible(text),
         max(canvas.options.width, 40),
         initial_indent=head,
         subsequent_indent=indent,
@@ -328,88 +329,7 @@ def _left_out(shown: Page, canvas: _Canvas) -> list[str]:
 
 
 def _summary(shown: Page, canvas: _Canvas) -> list[str]:
-    """An account of every file and gate, and of what the verdicts rest on."""
-    parts = [_headline, _files, _gates, _undecided, _fixable, _rests_on]
     lines: list[str] = []
-    for part in parts:
-        for label, text in part(shown, canvas):
-            lines += _wrapped(f"{label:<10}", " " * 10, text, canvas)
+    for label, text in account(canvas.report, canvas.options, shown):
+        lines += _wrapped(f"{label:<11}", " " * 11, text, canvas)
     return lines
-
-
-_Rows = list[tuple[str, str]]
-_Part = Callable[[Page, _Canvas], _Rows]
-
-
-def _headline(shown: Page, canvas: _Canvas) -> _Rows:
-    report = canvas.report
-    findings = [f for f in report.findings if canvas.options.include_leave or f not in shown.leave]
-    variants = ", ".join(f"sm_{t.sm}{t.suffix}" for t in report.selection.variants)
-    if not findings:
-        words = "nothing to report"
-    else:
-        levels = ", ".join(f"{number} {level.value}" for level, number in by_level(findings))
-        problems = Counter(f.problem for f in findings)
-        kinds = ", ".join(f"{problems[p]} {p.value}" for p in Problem if problems[p])
-        words = f"{counted(len(findings), 'finding')}: {levels} ({kinds})"
-    return [(report.selection.name, f"{words}; judged as {variants}")]
-
-
-def _files(shown: Page, canvas: _Canvas) -> _Rows:
-    facts, report = canvas.report.facts, canvas.report
-    skipped = Counter(one_line(s.reason) for s in report.skipped)
-    failed = Counter(one_line(f.reason) for f in report.failed)
-    with_gates = sum(bool(f.gates) for f in facts.files)
-    read = counted(facts.files_read or len(facts.files), "file")
-    words = f"{read} read ({size(facts.bytes_read)}), {with_gates} with gates"
-    for word, reasons in (("skipped", skipped), ("failed", failed)):
-        if reasons:
-            total = sum(reasons.values())
-            common = ", ".join(f"{number} {reason}" for reason, number in reasons.most_common(3))
-            words += f"; {total:,} {word} ({common}{', …' if len(reasons) > 3 else ''})"
-    return [("files", words)]
-
-
-def _gates(shown: Page, canvas: _Canvas) -> _Rows:
-    number = counts(canvas.report)
-    parts = [f"{number['finding']:,} reported"]
-    if number["leave"]:
-        flag = "" if canvas.options.include_leave else " (--include-leave)"
-        parts.append(f"{number['leave']:,} right as they are{flag}")
-    for name, hidden in canvas.report.hidden:
-        flag = f" ({HIDDEN_FLAGS[name]})" if name in HIDDEN_FLAGS else ""
-        parts.append(f"{hidden:,} {name}{flag}")
-    parts += [f"{number[key]:,} {key}" for key in ("undecided", "suppressed", "baselined") if number[key]]
-    parts.append(f"{number['clean']:,} clean for {canvas.report.selection.name}")
-    return [("gates", f"{number['gates']:,} seen: " + ", ".join(parts))]
-
-
-def _undecided(shown: Page, canvas: _Canvas) -> _Rows:
-    undecided = canvas.report.undecided
-    if not undecided:
-        return []
-    if canvas.options.verbosity > 0:
-        places = [f"{canvas.path(u.path)}:{u.line}  {one_line(u.condition)}  {' '.join(u.settle)}" for u in undecided]
-        return [("undecided", places[0]), *(("", place) for place in places[1:])]
-    names = Counter(one_line(name) for u in undecided for name in u.unknowns)
-    common = ", ".join(f"{name} ({number})" for name, number in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:5])
-    more = f" and {len(names) - 5} more names" if len(names) > 5 else ""
-    return [("undecided", f"they rest on {common}{more}: settle with -D or -U; -v lists them")] if common else []
-
-
-def _fixable(shown: Page, canvas: _Canvas) -> _Rows:
-    fixes = [f.fix for f in canvas.report.findings if f.fix]
-    if not fixes:
-        return []
-    safe = sum(fix.safe for fix in fixes)
-    how = f"archscan fix --target {canvas.report.selection.name}"
-    return [("fixes", f"{len(fixes)} proposed, {safe} of them safe: {how}")]
-
-
-def _rests_on(shown: Page, canvas: _Canvas) -> _Rows:
-    rows = [("assumed", "; ".join(one_line(a) for a in canvas.report.assumptions))] if canvas.report.assumptions else []
-    unused = canvas.report.unused_suppressions
-    if unused:
-        places = ", ".join(f"{canvas.path(path)}:{line}" for path, line in unused[:5])
-        rows.append(("unused", f"{counted(len(unused), 'suppression')} without effect: {places}"))
-    return rows + [("note", one_line(note)) for note in canvas.report.notes]

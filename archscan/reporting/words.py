@@ -7,17 +7,17 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from archscan.model.finding import Finding, Problem
-from archscan.model.gate import NOTHING, Does, Effect
-from archscan.model.target import Selection, Target, Universe
+from archscan.model.gate import NOTHING, Does, Effect, Layer
+from archscan.model.target import Selection, Universe
 
 # C0 without tab, DEL, C1, line and paragraph separators, zero-width and bidirectional controls, lone surrogates, BOM:
 # what can move the cursor, reorder what is read, or end a line of a line-based format.
-_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
+CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
 
 def visible(text: str) -> str:
     """`text` with every character that could steer a terminal or a reader written as an escape."""
-    return _CONTROL.sub(_escaped, text)
+    return CONTROL.sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -109,9 +109,11 @@ def gets(effect: Effect) -> str:
     return words
 
 
-def guarded(finding: Finding) -> str:
-    """What happens to the guarded code: dropped from the target, or reached by it."""
-    return "not for this target" if finding.problem is Problem.EXCLUDED else "reached by this target"
+def guarded(finding: Finding, selection: Selection) -> str:
+    """What happens to the guarded code: dropped before it is compiled, not reached, or reached by the target."""
+    if finding.problem is not Problem.EXCLUDED:
+        return f"reached by {selection.name}"
+    return "dropped" if finding.gate.layer is Layer.PREPROCESSOR else "not taken"
 
 
 def shortened(text: str, width: int) -> str:
@@ -133,13 +135,3 @@ def size(number: int) -> str:
         if number_in_unit < 1000 or unit == "GB":
             return f"{number_in_unit:.1f} {unit}"
     raise AssertionError("unreachable")
-
-
-def gpu(selection: Selection) -> str:
-    """The GPU as its users say it: `sm_120`, or the exact variant."""
-    return selection.name
-
-
-def variant_names(variants: Sequence[Target]) -> tuple[str, ...]:
-    """The names of targets."""
-    return tuple(t.name for t in variants)

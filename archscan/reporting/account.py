@@ -1,0 +1,94 @@
+"""The account at the end of a report: every file and gate, what the verdicts rest on, what can be done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from archscan.model.finding import Problem
+from archscan.model.report import Report
+from archscan.reporting.options import RenderOptions
+from archscan.reporting.page import HIDDEN_FLAGS, Page, by_level, counts
+from archscan.reporting.words import counted, one_line, size
+
+Rows = list[tuple[str, str]]
+_Part = Callable[[Report, RenderOptions, Page], Rows]
+
+
+def account(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    """Labelled lines that account for every file and gate."""
+    parts: tuple[_Part, ...] = (_headline, _files, _gates, _undecided, _fixable, _rests_on)
+    return [row for part in parts for row in part(report, options, shown)]
+
+
+def _headline(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    findings = [f for f in report.findings if options.include_leave or f not in shown.leave]
+    variants = ", ".join(f"sm_{t.sm}{t.suffix}" for t in report.selection.variants)
+    if not findings:
+        words = "nothing to report"
+    else:
+        levels = ", ".join(f"{number} {level.value}" for level, number in by_level(findings))
+        problems = Counter(f.problem for f in findings)
+        kinds = ", ".join(f"{problems[p]} {p.value}" for p in Problem if problems[p])
+        words = f"{counted(len(findings), 'finding')}: {levels} ({kinds})"
+    return [(report.selection.name, f"{words}; judged as {variants}")]
+
+
+def _files(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    facts = report.facts
+    skipped = Counter(one_line(s.reason) for s in report.skipped)
+    failed = Counter(one_line(f.reason) for f in report.failed)
+    with_gates = sum(bool(f.gates) for f in facts.files)
+    read = counted(facts.files_read or len(facts.files), "file")
+    words = f"{read} read ({size(facts.bytes_read)}), {with_gates} with gates"
+    for word, reasons in (("skipped", skipped), ("failed", failed)):
+        if reasons:
+            total = sum(reasons.values())
+            common = ", ".join(f"{number} {reason}" for reason, number in reasons.most_common(3))
+            words += f"; {total:,} {word} ({common}{', …' if len(reasons) > 3 else ''})"
+    return [("files", words)]
+
+
+def _gates(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    number = counts(report)
+    parts = [f"{number['finding']:,} reported"]
+    if number["leave"]:
+        flag = "" if options.include_leave else " (--include-leave)"
+        parts.append(f"{number['leave']:,} right as they are{flag}")
+    for name, hidden in report.hidden:
+        flag = f" ({HIDDEN_FLAGS[name]})" if name in HIDDEN_FLAGS else ""
+        parts.append(f"{hidden:,} {name}{flag}")
+    parts += [f"{number[key]:,} {key}" for key in ("undecided", "suppressed", "baselined") if number[key]]
+    parts.append(f"{number['clean']:,} clean for {report.selection.name}")
+    return [("gates", f"{number['gates']:,} seen: " + ", ".join(parts))]
+
+
+def _undecided(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    undecided = report.undecided
+    if not undecided:
+        return []
+    if options.verbosity > 0:
+        places = [f"{options.typed(u.path)}:{u.line}  {one_line(u.condition)}  {' '.join(u.settle)}" for u in undecided]
+        return [("undecided", places[0]), *(("", place) for place in places[1:])]
+    names = Counter(one_line(name) for u in undecided for name in u.unknowns)
+    common = ", ".join(f"{name} ({number})" for name, number in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:5])
+    more = f" and {len(names) - 5} more names" if len(names) > 5 else ""
+    return [("undecided", f"they rest on {common}{more}: settle with -D or -U; -v lists them")] if common else []
+
+
+def _fixable(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    fixes = [f.fix for f in report.findings if f.fix]
+    if not fixes:
+        return []
+    safe = sum(fix.safe for fix in fixes)
+    how = f"archscan fix --target {report.selection.name}"
+    return [("fixes", f"{len(fixes)} proposed, {safe} of them safe: {how}")]
+
+
+def _rests_on(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    rows = [("assumed", "; ".join(one_line(a) for a in report.assumptions))] if report.assumptions else []
+    unused = report.unused_suppressions
+    if unused:
+        places = ", ".join(f"{options.typed(path)}:{line}" for path, line in unused[:5])
+        rows.append(("unused", f"{counted(len(unused), 'suppression')} without effect: {places}"))
+    return rows + [("note", one_line(note)) for note in report.notes]
