@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from archscan.catalog.architectures import compile_architectures
+from archscan.catalog.features import compile_features
 from archscan.catalog.macros import compile_macros
 from archscan.catalog.reading import parse, rules_directory
 from archscan.catalog.types import Catalog
@@ -21,13 +22,15 @@ def load(extra_dirs: Sequence[Path] = ()) -> Catalog:
     root = rules_directory()
     digest = hashlib.sha256()
     architectures = compile_architectures(*_read(root / "facts" / "architectures.yaml", digest))
+    universe = architectures.universe
     raw, where = _read(root / "facts" / "macros.yaml", digest)
+    raw_features, features_file = _read(root / "facts" / "features.yaml", digest)
     return Catalog(
-        universe=architectures.universe,
+        universe=universe,
         architectures=architectures.by_sm,
         product_names=architectures.product_names,
-        macros=compile_macros(raw, architectures.universe, where),
-        features={},
+        macros=compile_macros(raw, universe, where),
+        features=compile_features(raw_features, universe, features_file),
         evidence=(),
         rules={},
         packages={},

@@ -64,11 +64,37 @@ class Feature:
     source: str  # "ptxas 13.0.88"
     lowering: tuple[tuple[str, int], ...] = ()  # (emulated | driver_call | internal_routine | expanded, mask)
     identifiers: frozenset[str] = frozenset()  # intrinsics and names that mean it when called
-    identifier_pattern: re.Pattern[bytes] | None = None
-    mnemonic: re.Pattern[bytes] | None = None  # in asm text
+    identifier_patterns: tuple[str, ...] = ()  # the same, as regular expressions for a whole identifier
+    mnemonics: tuple[str, ...] = ()  # regular expressions on asm text
+    code_patterns: tuple[str, ...] = ()  # regular expressions on code, where one identifier is not enough
     words: tuple[str, ...] = ()  # in comments, names, docstrings: low confidence
     sync: bool = False  # losing it silently breaks ordering
-    probe: str = ""
+    probe: str = ""  # its first row in rules/facts/probes.yaml
+    toolkit: str = ""  # first toolkit that knows it, where CUDA 13.0 does not
+    note: str = ""  # why its lowering does not count against it
+
+    @cached_property
+    def identifier_pattern(self) -> re.Pattern[bytes] | None:
+        """What a whole identifier matches, compiled when asked for; None = nothing."""
+        return _union(self.identifier_patterns)
+
+    @cached_property
+    def mnemonic(self) -> re.Pattern[bytes] | None:
+        """What asm text matches, compiled when asked for; None = nothing."""
+        return _union(self.mnemonics)
+
+    @cached_property
+    def code_pattern(self) -> re.Pattern[bytes] | None:
+        """What code matches, compiled when asked for; None = nothing."""
+        return _union(self.code_patterns)
+
+    def lowered(self, mask: int) -> tuple[tuple[str, int], ...]:
+        """Of the targets of `mask`, those where it is not one native instruction: (class, part of the mask)."""
+        return tuple((kind, part & mask) for kind, part in self.lowering if part & mask)
+
+
+def _union(patterns: tuple[str, ...]) -> re.Pattern[bytes] | None:
+    return re.compile("|".join(f"(?:{p})" for p in patterns).encode()) if patterns else None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,175 @@
+"""Finds the features that code uses: in asm text and identifiers, and, with low confidence, in words."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TypeVar
+
+from archscan.catalog.features import pattern_heads
+from archscan.catalog.types import Catalog, Feature
+from archscan.model.gate import FeatureUse
+
+_STRING = rb'"(?:[^"\\\n]|\\.)*"'
+_RAW = rb'\b(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s"]{0,16})\(.*?\)(?P=delimiter)"'
+_CHARACTER = rb"(?<![0-9A-Fa-f])'(?:[^'\\\n]|\\.)+'"  # a digit before ' makes it a separator
+_COMMENT = rb"//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)"
+# What may stand between two literals of one text: blanks, continuations, a macro or parameter that inserts something.
+# Written so that no blank can be matched in two ways: hostile input must not make it backtrack.
+_GLUE = rb"(?:\s|\\\n)*(?:#?[A-Za-z_]\w*(?: ?\([^()\"]*\))?(?:\s|\\\n)*)?"
+_TOKEN = re.compile(rb"|".join((_COMMENT, _RAW, _STRING, _CHARACTER)), re.DOTALL)
+_RUN = re.compile(rb"%b|%b(?:%b%b)*|%b" % (_RAW, _STRING, _GLUE, _STRING, _CHARACTER), re.DOTALL)
+_SEAM = re.compile(rb'"' + _GLUE + rb'"')
+_IDENTIFIER = re.compile(rb"[A-Za-z_]\w{2,}")
+_ASM = re.compile(rb"\b(?:asm|__asm__|__asm)\b(?:\s|\\\n)*(?:volatile|__volatile__|goto)?(?:\s|\\\n)*\((?:\s|\\\n)*\Z")
+_OPERANDS = re.compile(rb"[\w.:]*\s*(?:;|[%\[{]|\w+\s*[,;|])")
+_OPCODE = re.compile(rb"(?<![\w.:%])[a-z]\w*(?=\.)|%(?=[a-z])")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_Key = TypeVar("_Key", bytes, str)
+_BLANKS = bytes(c if c == ord("\n") else ord(" ") for c in range(256))
+
+
+class Recogniser:
+    """Recognises the features of a catalog. Patterns compile on first use; an identifier is looked up once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._features = tuple(catalog.features.values())
+        self._known: dict[bytes, tuple[str, ...]] = {}
+
+    def in_code(self, data: bytes) -> tuple[FeatureUse, ...]:
+        """The features that CUDA C++ uses, by line (the first line of `data` is 1). Comments do not count."""
+        code, runs = _split(data)
+        hits = set(self._in_code(code))
+        for run in runs:
+            hits.update(self._in_literals(run))
+        if not hits:
+            return ()
+        ends = [m.start() for m in re.finditer(rb"\n", data)]
+        uses = {(bisect_right(ends, offset - 1) + 1, feature) for offset, feature in hits}
+        return tuple(FeatureUse(feature, line) for line, feature in sorted(uses))
+
+    def in_words(self, text: str) -> tuple[str, ...]:
+        """The features that comments, docstrings or names speak of, in the catalog's order. Low confidence."""
+        named = {feature for match in self._words.finditer(_plain(text)) for feature in self._by_word[match[0]]}
+        return tuple(f.id for f in self._features if f.id in named) if named else ()
+
+    def _in_code(self, code: bytes) -> Iterator[tuple[int, str]]:
+        """Offsets of identifiers and patterns in code without comments and literals."""
+        names = set(_IDENTIFIER.findall(code))
+        for name in names:
+            if name not in self._known:
+                self._known[name] = self._named(name)
+        if any(self._known[name] for name in names):
+            for match in _IDENTIFIER.finditer(code):
+                yield from ((match.start(), feature) for feature in self._known[match[0]])
+        for feature in self._with_code_patterns:
+            if feature.code_pattern is not None and any(head in code for head in _heads(feature.code_patterns)):
+                yield from ((m.start(), feature.id) for m in feature.code_pattern.finditer(code))
+
+    def _named(self, name: bytes) -> tuple[str, ...]:
+        """The features that one identifier means."""
+        exact = self._exact.get(name, ())
+        if not self._any_pattern.fullmatch(name):
+            return exact
+        matching = (f.id for f in self._features if f.identifier_pattern and f.identifier_pattern.fullmatch(name))
+        return tuple(dict.fromkeys((*exact, *matching)))
+
+    def _in_literals(self, run: re.Match[bytes]) -> Iterator[tuple[int, str]]:
+        """Offsets of instructions in adjacent literals; outside of asm() only where a statement begins."""
+        candidates = {f for opcode in set(_OPCODE.findall(run[0])) for f in self._by_opcode.get(opcode, ())}
+        if not candidates:
+            return
+        text, is_asm = _joined(run[0]), _ASM.search(run.string, max(0, run.start() - 80), run.start()) is not None
+        for feature_id in candidates:
+            pattern = self._by_id[feature_id].mnemonic
+            for match in pattern.finditer(text) if pattern else ():
+                if is_asm or _is_statement(text, match):
+                    yield run.start() + _offset(run[0], match.start()), feature_id
+
+    @cached_property
+    def _by_id(self) -> dict[str, Feature]:
+        return {f.id: f for f in self._features}
+
+    @cached_property
+    def _exact(self) -> dict[bytes, tuple[str, ...]]:
+        return _inverted((name.encode(), f.id) for f in self._features for name in f.identifiers)
+
+    @cached_property
+    def _by_opcode(self) -> dict[bytes, tuple[str, ...]]:
+        return _inverted((head, f.id) for f in self._features for head in _heads(f.mnemonics))
+
+    @cached_property
+    def _by_word(self) -> dict[str, tuple[str, ...]]:
+        return _inverted((_plain(word), f.id) for f in self._features for word in f.words)
+
+    @cached_property
+    def _any_pattern(self) -> re.Pattern[bytes]:
+        """All patterns of identifiers in one: most identifiers match none of them."""
+        patterns = [f"(?:{pattern})" for f in self._features for pattern in f.identifier_patterns]
+        return re.compile("|".join(patterns or ["(?!)"]).encode())
+
+    @cached_property
+    def _with_code_patterns(self) -> tuple[Feature, ...]:
+        return tuple(f for f in self._features if f.code_patterns)
+
+    @cached_property
+    def _words(self) -> re.Pattern[str]:
+        words = "|".join(re.escape(word) for word in sorted(self._by_word, key=len, reverse=True))
+        return re.compile(rf"(?<![a-z])(?:{words or '(?!)'})(?![a-z])")
+
+
+def _split(data: bytes) -> tuple[bytes, list[re.Match[bytes]]]:
+    """The code with comments and literals blanked (offsets stay), and each run of adjacent string literals."""
+    if b"//" in data or b"/*" in data:
+        data = _TOKEN.sub(lambda m: m[0].translate(_BLANKS) if m[0].startswith(b"/") else m[0], data)
+    runs = list(_RUN.finditer(data))
+    pieces, position = [], 0
+    for run in runs:
+        pieces += [data[position : run.start()], run[0].translate(_BLANKS)]
+        position = run.end()
+    return b"".join([*pieces, data[position:]]), runs
+
+
+def _is_statement(text: bytes, match: re.Match[bytes]) -> bool:
+    """Whether an instruction outside of asm() stands like one: at the beginning of a statement, with operands."""
+    return text[: match.start()].rstrip(b' \t\r\n"(')[-1:] in b";{}" and _OPERANDS.match(text, match.end()) is not None
+
+
+def _joined(run: bytes) -> bytes:
+    """Adjacent literals as one text between its outer quotes; escapes become blanks, inserted macros "0"."""
+    return _SEAM.sub(_inserted, run.replace(b"\\n", b"  ").replace(b"\\t", b"  "))
+
+
+def _inserted(seam: re.Match[bytes]) -> bytes:
+    return b"" if seam[0][1:-1].translate(None, b" \t\r\n\f\v\\") == b"" else b"0"
+
+
+def _offset(run: bytes, position: int) -> int:
+    """Where a position of the joined text stands in the run."""
+    lost = 0
+    for seam in _SEAM.finditer(run):
+        if seam.start() - lost > position:
+            break
+        lost += len(seam[0]) - len(_inserted(seam))
+    return position + lost
+
+
+def _heads(patterns: Iterable[str]) -> tuple[bytes, ...]:
+    """The words that a match of the patterns can begin with; features.py has checked that every pattern names them."""
+    return tuple(head.encode() for pattern in patterns for head in pattern_heads(pattern) or ())
+
+
+def _plain(text: str) -> str:
+    """A text as words are looked up: humps and underscores are blanks, lower case."""
+    return _HUMP.sub(" ", text).replace("_", " ").lower()
+
+
+def _inverted(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, tuple[str, ...]]:
+    found: dict[_Key, tuple[str, ...]] = {}
+    for pair in pairs:
+        before: tuple[str, ...] = found.get(pair[0], ())
+        if pair[1] not in before:
+            found[pair[0]] = (*before, pair[1])
+    return found
