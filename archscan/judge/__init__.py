@@ -1,0 +1,5 @@
+"""Facts and a target in, a report out: verdict -> needs -> pairs -> consequence -> advice -> risk -> finding."""
+
+from archscan.judge.report import judge
+
+__all__ = ["judge"]

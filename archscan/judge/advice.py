@@ -1,0 +1,298 @@
+"""What to do about a case: an ordered list of small rules, the first that applies decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from archscan.catalog.types import Catalog
+from archscan.judge.branches import REST, sms
+from archscan.judge.cases import Case
+from archscan.judge.features import COMPILED
+from archscan.judge.pairs import Half, Pair
+from archscan.judge.words import chips_named, products_named
+from archscan.model.finding import Advice, Consequence, Problem
+from archscan.model.gate import Does, Kind, Layer
+from archscan.model.target import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A case with everything that advice can rest on."""
+
+    case: Case
+    today: Consequence
+    pairs: tuple[Pair, ...]
+    routed: bool  # the host launches what is behind it for other targets only
+    selection: Selection
+    catalog: Catalog
+    harm: bool  # evidence of harm on this target for what is behind the gate
+    contested: bool  # good sources disagree about it
+
+    @property
+    def siblings(self) -> frozenset[int]:
+        """SMs of the target's own major that take the guarded branch."""
+        shut = self.case.shut
+        if shut is None:
+            return frozenset()
+        taken = sms(shut.missed.yes & self.selection.peers, self.catalog.universe)
+        return frozenset(sm for sm in taken if sm // 10 == self.selection.major)
+
+    def half(self, *halves: Half, admits: bool | None = None) -> tuple[Pair, ...]:
+        """The other halves of these kinds."""
+        return tuple(p for p in self.pairs if p.half in halves and (admits is None or p.admits is admits))
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """The advice, the outcome it leaves standing, and why."""
+
+    advice: Advice
+    today: Consequence
+    why: str
+    because: str = ""  # the word or name it rests on
+
+
+Rule = Callable[[Weighed], "Advised | None"]
+
+_FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})
+_LISTED = frozenset({Half.LIST, Half.SOURCE, Half.BUILD})
+_LOWERED = {
+    "emulated": "is emulated",
+    "driver_call": "is a call into the driver",
+    "internal_routine": "is an internal routine",
+    "expanded": "is expanded to several instructions",
+}
+
+
+def advise(weighed: Weighed) -> Advised:
+    """What to do."""
+    if weighed.case.problem is Problem.DISAGREES:
+        return Advised(Advice.PAIR, weighed.today, "both halves must answer alike")
+    if weighed.case.problem is Problem.OVER_ADMITTED:
+        return _narrow(weighed)
+    for rule in RULES:
+        advised = rule(weighed)
+        if advised is not None:
+            return advised
+    return Advised(Advice.WIDEN_NEEDS_TUNING, weighed.today, "nothing is known of what is behind it: test and measure")
+
+
+def _narrow(weighed: Weighed) -> Advised:
+    obstacle = weighed.case.obstacle
+    assert obstacle is not None
+    if obstacle.overrun is not None and obstacle.fits and weighed.case.gate.kind is Kind.RESOURCE:
+        return Advised(
+            Advice.PAIR, weighed.today, "fits another suffix of the same chip: change it with the build flags"
+        )
+    return Advised(Advice.NARROW, weighed.today, "the target must not get here, or only with what it can run")
+
+
+def _workaround(weighed: Weighed) -> Advised | None:
+    """A workaround for other chips: right as it is, unless a sibling has the fault and the target may have it."""
+    word = weighed.case.words.workaround
+    if not word:
+        return None
+    near = weighed.case.gate.near
+    named = products_named(near, weighed.catalog) | chips_named(near, weighed.catalog)
+    if weighed.siblings and not named & weighed.siblings:
+        why = "a workaround for a sibling: whether the fault exists here has to be tested"
+        return Advised(Advice.CONTESTED, Consequence.RUNTIME_ERROR, why, word)
+    return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a workaround for other chips", word)
+
+
+def _absent(weighed: Weighed) -> Advised | None:
+    """Something behind it assembles on no variant of the target."""
+    absent = weighed.case.needs.absent()
+    if not absent:
+        return None
+    group = absent[0].feature.group
+    if _is_silent_harm(weighed):
+        return Advised(Advice.WIDEN_UNSAFE_COMPILE, weighed.today, f"{group} does not assemble on any variant", group)
+    return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, f"{group} does not assemble on any variant", group)
+
+
+def _is_silent_harm(weighed: Weighed) -> bool:
+    """Whether the target gets something wrong today, and nobody keeps it away from there."""
+    scope = weighed.case.gate.scope
+    if weighed.routed or weighed.half(Half.DEFINITION):
+        return False
+    if weighed.today is Consequence.WRONG_RESULT:
+        return True
+    kernel = scope is not None and scope.is_kernel and scope.whole_body
+    return weighed.today is Consequence.SILENT_NOOP and kernel and not _named_for_others(weighed)
+
+
+def _known_bad(weighed: Weighed) -> Advised | None:
+    """The comment beside it says that it goes wrong elsewhere."""
+    word = weighed.case.words.known_bad
+    if not word:
+        return None
+    return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, "the comment beside it names a known fault", word)
+
+
+def _limits(weighed: Weighed) -> Advised | None:
+    """A table of limits: the row is right for the target, or the target needs a row of its own."""
+    if weighed.case.same_limit:
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "the target has the same limit as that row")
+    if weighed.case.limit:
+        return Advised(Advice.WIDEN_NEEDS_TUNING, weighed.today, "the target needs a row of its own")
+    return None
+
+
+def _text_order(weighed: Weighed) -> Advised | None:
+    if weighed.case.gate.note("encoding") == "text" or weighed.case.gate.kind is Kind.STRING_COMPARE:
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "compares numbers as text")
+    return None
+
+
+def _macro_use(weighed: Weighed) -> Advised | None:
+    """A test of a macro that is settled where the macro is defined."""
+    if weighed.half(Half.DEFINITION):
+        return Advised(Advice.PAIR, weighed.today, "settled where the macro is defined")
+    return None
+
+
+def _table(weighed: Weighed) -> Advised | None:
+    """A check before a table without a row, and the table behind the check."""
+    if weighed.half(Half.TABLE, admits=False):
+        return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "the table behind it has no row")
+    if weighed.half(Half.CHECK, admits=False):
+        return Advised(Advice.PAIR, weighed.today, "a check refuses before the table is read")
+    return None
+
+
+def _paired(weighed: Weighed) -> Advised | None:
+    """The other half shuts the target out as well, or lets it in to what is missing here."""
+    if weighed.half(Half.LAUNCH_ATTRIBUTE):
+        return Advised(Advice.PAIR, weighed.today, "the host sets the launch attribute")
+    if weighed.half(Half.DEVICE):
+        return Advised(Advice.PAIR, Consequence.WRONG_RESULT, "host and device go different ways")
+    if weighed.half(*_LISTED, admits=False):
+        return Advised(Advice.PAIR, weighed.today, "the other half shuts the target out too")
+    if (
+        weighed.half(Half.HOST, Half.BUILD, admits=True)
+        and not weighed.siblings
+        and weighed.case.gate.layer in COMPILED | {Layer.HOST}
+    ):
+        return Advised(Advice.PAIR, weighed.today, "the other half lets the target in")
+    return None
+
+
+def _foreign(weighed: Weighed) -> Advised | None:
+    """What is behind it is named for other chips."""
+    case = weighed.case
+    if case.needs.sure or not _named_for_others(weighed):
+        return None
+    why = "what is behind it is named for other chips"
+    if weighed.routed or case.gets.refuses or case.gets.does in _FULL or case.gate.layer in (Layer.BUILD, Layer.JIT):
+        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why)
+    return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why)
+
+
+def _named_for_others(weighed: Weighed) -> bool:
+    """Whether function, class, list or called names hold other chips and none of the target's generation."""
+    case = weighed.case
+    arm = case.arm
+    value = arm.effect.value if arm else case.gate.rest.value
+    calls = arm.calls if arm else ()
+    scope = case.gate.scope.name if case.gate.scope else ""
+    text = " ".join(x for x in (scope, value or "", *calls, *case.gate.symbols) if x)
+    named = chips_named(text, weighed.catalog)
+    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
+
+
+def _module_list(weighed: Weighed) -> Advised | None:
+    """A JIT list whose sources were not scanned: opening the list alone opens nothing."""
+    if weighed.case.gate.kind is Kind.KEYWORD_LIST and not weighed.siblings:
+        return Advised(
+            Advice.PAIR, weighed.today, "the list alone opens nothing: its sources must admit the target too"
+        )
+    return None
+
+
+def _performance(weighed: Weighed) -> Advised | None:
+    word = weighed.case.words.performance
+    if word and weighed.case.gets.does in _FULL:
+        return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a deliberate choice for speed", word)
+    return None
+
+
+def _sibling(weighed: Weighed) -> Advised | None:
+    """A chip of the same family is let in, and what is behind it assembles."""
+    if not weighed.siblings:
+        return None
+    names = ", ".join(f"sm_{sm}" for sm in sorted(weighed.siblings))
+    return Advised(Advice.WIDEN_SAFE, weighed.today, f"a sibling is let in: {names}", "sibling")
+
+
+def _costly(weighed: Weighed) -> Advised | None:
+    """It runs, and there is evidence of loss, emulation or a driver call."""
+    slow = weighed.case.needs.slow()
+    if slow:
+        how = _LOWERED.get(slow[0].lowering, slow[0].lowering)
+        return Advised(Advice.WIDEN_PERF_RISK, weighed.today, f"{slow[0].feature.group} {how} there", "lowering")
+    if weighed.contested:
+        return Advised(Advice.CONTESTED, weighed.today, "good sources disagree")
+    if weighed.harm or weighed.case.words.collective:
+        return Advised(Advice.WIDEN_PERF_RISK, weighed.today, "it ran slower elsewhere", weighed.case.words.collective)
+    return None
+
+
+def _block_scaled(weighed: Weighed) -> Advised | None:
+    groups = {n.feature.group for n in weighed.case.needs.items}
+    if weighed.case.words.block_scaled or groups & {"mma-block-scale", "mma-f8f6f4"}:
+        why = "block-scaled paths needed tiles, shared memory and suffix fixed before they were right and fast"
+        return Advised(Advice.WIDEN_NEEDS_TUNING, weighed.today, why)
+    return None
+
+
+def _no_row(weighed: Weighed) -> Advised | None:
+    """A table without a row, or binaries that do not exist."""
+    case = weighed.case
+    if case.gate.kind is Kind.TABLE and case.gets.does in (Does.RAISES, Does.REFUSES):
+        return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there is no row for the target")
+    if case.words.binary and case.gate.layer in (Layer.PYTHON, Layer.HOST, Layer.JIT):
+        return Advised(
+            Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there may be no image for the target", case.words.binary
+        )
+    return None
+
+
+def _tuned(weighed: Weighed) -> Advised | None:
+    if weighed.today is Consequence.DEGRADED_TUNING:
+        return Advised(Advice.WIDEN_NEEDS_TUNING, weighed.today, "constants chosen for other chips")
+    return None
+
+
+def _portable(weighed: Weighed) -> Advised | None:
+    """Code that was looked at and needs nothing the target lacks, or that is said to be portable."""
+    case = weighed.case
+    if case.words.portable:
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "said to be portable", case.words.portable)
+    if case.needs.sure:
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "everything behind it assembles")
+    if case.gate.layer in COMPILED and case.guarded != REST and not case.needs.items:
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "portable code")
+    return None
+
+
+RULES: tuple[Rule, ...] = (
+    _workaround,
+    _absent,
+    _limits,
+    _text_order,
+    _macro_use,
+    _table,
+    _paired,
+    _foreign,
+    _known_bad,
+    _module_list,
+    _performance,
+    _sibling,
+    _block_scaled,
+    _costly,
+    _no_row,
+    _tuned,
+    _portable,
+)

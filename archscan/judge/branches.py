@@ -1,0 +1,76 @@
+"""What a gate does with each target: its arms and its rest as branches, each with the targets that take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from archscan.model.gate import Does, Effect, Gate
+from archscan.model.target import Universe
+
+REST = -1  # index of the branch of those that take no arm
+
+_WORKING = frozenset({Does.WORK, Does.DEFINES, Does.RETURNS, Does.ASSIGNS})
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One way through a gate. Masks hold device targets only; unknown non-architecture conditions are taken as met."""
+
+    index: int  # of the arm, or REST
+    yes: int  # targets that take it
+    maybe: int  # targets for which that is unknown
+    own: int  # targets for which its condition alone holds
+    no: int  # targets that cannot take it, whatever the unknown conditions are
+    effect: Effect
+    digest: str = ""
+    conditional: bool = True  # has a condition of its own (neither else nor rest)
+
+    @property
+    def works(self) -> bool:
+        """Whether something useful happens here: no refusal, not nothing, not only a log line."""
+        return self.effect.does in _WORKING
+
+
+def branches(gate: Gate, universe: Universe) -> tuple[Branch, ...]:
+    """The arms of a gate in order, then its rest unless an else leaves none."""
+    device = universe.device
+    made = tuple(
+        Branch(
+            index=i,
+            yes=arm.assumed.yes & device,
+            maybe=arm.assumed.unknown(device),
+            own=arm.own.yes & device,
+            no=arm.truth.no & device,
+            effect=arm.effect,
+            digest=arm.digest,
+            conditional=not arm.is_else,
+        )
+        for i, arm in enumerate(gate.arms)
+    )
+    if any(arm.is_else for arm in gate.arms):
+        return made
+    return (*made, _rest(gate, made, device))
+
+
+def _rest(gate: Gate, arms: tuple[Branch, ...], device: int) -> Branch:
+    reached = device & ~gate.reach.no if gate.reach is not None else device
+    taken = maybe = 0
+    for arm in arms:
+        taken |= arm.yes
+        maybe |= arm.maybe
+    yes = reached & ~taken & ~maybe
+    unsure = reached & maybe & ~taken
+    return Branch(REST, yes, unsure, 0, device & ~yes & ~unsure, gate.rest, conditional=False)
+
+
+def same_result(one: Branch, other: Branch) -> bool:
+    """Whether two branches do the same: equal bodies, or the same value picked or returned."""
+    if one.digest and one.digest == other.digest:
+        return True
+    value = one.effect.value
+    return one.effect.does == other.effect.does and value is not None and value == other.effect.value
+
+
+def sms(mask: int, universe: Universe) -> frozenset[int]:
+    """The SMs of a mask, whichever of their variants is in it."""
+    return frozenset(t.sm for t in universe.members(mask) if not t.is_host)

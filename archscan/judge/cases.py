@@ -1,0 +1,264 @@
+"""Finds what is wrong for the target, gate by gate: shut out, or let in where it cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from archscan.catalog.types import Catalog
+from archscan.judge.branches import REST, Branch, branches
+from archscan.judge.features import COMPILED, Need, Needs, needs_to_open, needs_when_taken
+from archscan.judge.limits import OPT_IN, Overrun, constant, limit, overrun, source, tabled_limit
+from archscan.judge.notes import images, shared_bytes
+from archscan.judge.project import Project
+from archscan.judge.verdicts import Shut, Undecided, decide
+from archscan.judge.words import Words, words
+from archscan.model.facts import FileFacts, Site, SiteKind
+from archscan.model.finding import Problem
+from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Place, Related
+from archscan.model.target import Selection
+from archscan.model.truth import Truth
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why the target cannot run what a branch holds: instructions, a resource, or images of other chips."""
+
+    needs: tuple[Need, ...] = ()  # not assembled
+    overrun: Overrun | None = None
+    images: tuple[str, ...] = ()
+    variants: int = 0  # variants that are let in and cannot
+    fits: int = 0  # variants of the same chip that could
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Something wrong at one place, before it is weighed."""
+
+    file: FileFacts
+    gate: Gate
+    problem: Problem
+    guarded: int  # index of the guarded arm, or REST
+    place: Place
+    gets: Effect  # what the target gets today
+    needs: Needs
+    words: Words
+    shut: Shut | None = None
+    obstacle: Obstacle | None = None
+    limit: str | None = None  # the limit that a table of constants holds
+    same_limit: bool = False  # the missed row holds the target's own value
+    consequence: str = ""  # settled beforehand (a mismatch has the consequence of its other half)
+    related: tuple[Related, ...] = ()
+
+    @property
+    def arm(self) -> Arm | None:
+        """The guarded arm, None for the rest."""
+        return None if self.guarded == REST else self.gate.arms[self.guarded]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything wrong, and every gate that could not be decided."""
+
+    cases: tuple[Case, ...]
+    undecided: tuple[tuple[FileFacts, Gate, tuple[str, ...]], ...]
+
+
+LISTS = frozenset({Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.TABLE, Kind.BUILD_LIST})
+
+
+def find(project: Project, selection: Selection, catalog: Catalog) -> Found:
+    """Every case of exclusion and over-admission, in file and source order."""
+    cases: list[Case] = []
+    undecided = []
+    for file in project.files:
+        for gate in file.gates:
+            judged = _Judge(file, gate, project, selection, catalog)
+            verdict = judged.verdict()
+            if isinstance(verdict, Undecided):
+                undecided.append((file, gate, verdict.unknowns))
+            elif verdict is not None and (case := judged.excluded(verdict)):
+                cases.append(case)
+            cases += judged.admitted()
+        cases += _oversized(file, selection, catalog)
+    return Found(tuple(cases), tuple(undecided))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """One gate with everything needed to look at it."""
+
+    file: FileFacts
+    gate: Gate
+    project: Project
+    selection: Selection
+    catalog: Catalog
+
+    def verdict(self) -> Shut | Undecided | None:
+        if self.gate.kind is Kind.RESOURCE:
+            return None
+        return decide(self.gate, self.selection, self.catalog.universe, self._can_run)
+
+    def excluded(self, shut: Shut) -> Case | None:
+        """The case of a gate that shuts the target out; None where the target's own branch is right for it."""
+        gate, guarded = self.gate, shut.missed.index
+        held = tabled_limit(branches(gate, self.catalog.universe), self.catalog)
+        own = limit(self.catalog, self.selection.sm, held) if held else None
+        if own is not None and constant(shut.gets.effect.value) == own:
+            return None
+        needs = self._needs_of(guarded)
+        return Case(
+            file=self.file,
+            gate=gate,
+            problem=Problem.EXCLUDED,
+            guarded=guarded,
+            place=place_of(gate, shut),
+            gets=shut.gets.effect,
+            needs=needs,
+            words=words(gate, *_texts(gate, guarded, shut.gets.effect)),
+            shut=shut,
+            limit=held,
+            same_limit=own is not None and constant(shut.missed.effect.value) == own,
+        )
+
+    def _needs_of(self, guarded: int) -> Needs:
+        if guarded == REST:
+            return Needs()
+        return needs_to_open(self.gate, self.gate.arms[guarded], self.project, self.selection, self.catalog)
+
+    def admitted(self) -> Iterator[Case]:
+        """One case for the first branch that the target takes and cannot run."""
+        for branch in branches(self.gate, self.catalog.universe):
+            taken = branch.yes & self.selection.mask
+            if branch.index == REST or not taken or not branch.works:
+                continue
+            obstacle = self._obstacle(branch, taken)
+            if obstacle is not None:
+                arm = self.gate.arms[branch.index]
+                yield Case(
+                    file=self.file,
+                    gate=self.gate,
+                    problem=Problem.OVER_ADMITTED,
+                    guarded=branch.index,
+                    place=self.gate.place if self.gate.kind in LISTS else arm.place,
+                    gets=branch.effect,
+                    needs=Needs(obstacle.needs),
+                    words=words(self.gate),
+                    obstacle=obstacle,
+                )
+                return
+
+    def _can_run(self, branch: Branch) -> bool:
+        taken = branch.yes & self.selection.mask
+        if branch.index == REST:
+            return True
+        obstacle = self._obstacle(branch, taken)
+        return obstacle is None or bool(taken & ~obstacle.variants)
+
+    def _obstacle(self, branch: Branch, taken: int) -> Obstacle | None:
+        return self._too_large(branch, taken) or self._foreign(branch, taken) or self._unassembled(branch, taken)
+
+    def _unassembled(self, branch: Branch, taken: int) -> Obstacle | None:
+        arm = self.gate.arms[branch.index]
+        if not arm.features:
+            return None
+        universe = self.catalog.universe
+        failing: dict[int, tuple[Need, ...]] = {}
+        for variant in universe.members(taken):
+            bit = universe.bit(variant)
+            needs = needs_when_taken(self.gate, arm, bit, self.project, self.catalog)
+            absent = needs.absent() if self._trusts_words(branch) else tuple(n for n in needs.sure if not n.has)
+            if absent:
+                failing[bit] = absent
+        variants = sum(failing)
+        if not failing or (self.gate.layer not in COMPILED and taken & ~variants):
+            return None  # outside compiled code the build picks the variant
+        return Obstacle(needs=next(iter(failing.values())), variants=variants, fits=taken & ~variants)
+
+    def _trusts_words(self, branch: Branch) -> bool:
+        """Words in the arm itself count where no code is there to look at, and the bound is open upwards."""
+        return self.gate.layer in (Layer.PYTHON, Layer.JIT, Layer.BUILD)
+
+    def _too_large(self, branch: Branch, taken: int) -> Obstacle | None:
+        needed = shared_bytes(self.gate, branch.index)
+        cap = limit(self.catalog, self.selection.sm, OPT_IN)
+        if needed is None or cap is None or needed <= cap:
+            return None
+        where = source(self.catalog, self.selection.sm, OPT_IN)
+        return Obstacle(overrun=Overrun(OPT_IN, needed, cap, taken, 0, where), variants=taken)
+
+    def _foreign(self, branch: Branch, taken: int) -> Obstacle | None:
+        known = images(self.gate, branch.index)
+        if not known or any(self._loads(sm, suffix) for sm, suffix in known):
+            return None
+        return Obstacle(images=tuple(f"sm_{sm}{suffix}" for sm, suffix in known), variants=taken)
+
+    def _loads(self, sm: int, suffix: str) -> bool:
+        """Whether the chip takes a compiled image of that target."""
+        own = self.selection.sm
+        if suffix == "a":
+            return sm == own
+        if suffix == "f":
+            return sm in self.selection.family and sm <= own
+        return sm // 10 == own // 10 and sm <= own
+
+
+def place_of(gate: Gate, shut: Shut) -> Place:
+    """Where a finding points: the list, the arm of the nearest relative, or the condition that refuses."""
+    if gate.kind in LISTS:
+        return gate.place
+    index = shut.missed.index
+    if index == REST or gate.arms[index].is_else:
+        index = shut.gets.index
+    if index == REST:
+        return gate.place
+    return gate.arms[index].place
+
+
+def _texts(gate: Gate, guarded: int, gets: Effect) -> tuple[str, ...]:
+    """Names and messages of the guarded arm and of what the target gets."""
+    arm = None if guarded == REST else gate.arms[guarded]
+    value = arm.effect.value if arm else gate.rest.value
+    calls = arm.calls if arm else ()
+    return tuple(t for t in (value, gets.message, *calls) if t)
+
+
+_SIZED = frozenset({SiteKind.STATIC_SHARED, SiteKind.CLUSTER_DIMS, SiteKind.LAUNCH_BOUNDS})
+
+
+def _oversized(file: FileFacts, selection: Selection, catalog: Catalog) -> Iterator[Case]:
+    """Constants outside every gate that exceed what the target has."""
+    for site in file.sites:
+        if site.kind in _SIZED and (over := overrun(site, selection, catalog)):
+            yield Case(
+                file=file,
+                gate=site_gate(file, site, Kind.RESOURCE, site.truth, Layer.DEVICE),
+                problem=Problem.OVER_ADMITTED,
+                guarded=0,
+                place=site.place,
+                gets=Effect(Does.WORK),
+                needs=Needs(),
+                words=Words(),
+                obstacle=Obstacle(overrun=over, variants=over.exceeds, fits=over.fits),
+            )
+
+
+def site_gate(file: FileFacts, site: Site, kind: Kind, truth: Truth, layer: Layer) -> Gate:
+    """A gate that stands for a place without a condition: whoever gets there takes it."""
+    arm = Arm(
+        place=site.place,
+        condition=site.name,
+        own=truth,
+        truth=truth,
+        assumed=truth,
+        effect=Effect(Does.WORK, site.place.line),
+    )
+    return Gate(
+        path=file.path,
+        layer=layer,
+        kind=kind,
+        place=site.place,
+        arms=(arm,),
+        symbols=(site.function,),
+        names_arch=False,
+    )

@@ -1,0 +1,156 @@
+"""What the target gets today because of a gate: nothing, a refusal, a slower way, or something wrong."""
+
+from __future__ import annotations
+
+import re
+
+from archscan.judge.branches import REST
+from archscan.judge.cases import Case
+from archscan.judge.limits import THREADS, constant
+from archscan.model.facts import Origin
+from archscan.model.finding import Consequence, Problem
+from archscan.model.gate import Does, Kind, Layer
+
+_BUILDS = frozenset({Layer.BUILD, Layer.JIT})
+_ON_DEVICE = frozenset({Layer.PREPROCESSOR, Layer.DEVICE})
+_ERROR_CODE = re.compile(r"cuda\w*Error|CUBLAS_STATUS|CUDNN_STATUS|CUresult|kError|Status::k|\bE[A-Z]{3,}\b")
+_HINTS = frozenset({"griddep-launch", "prefetch", "setmaxnreg"})  # losing them costs time, never correctness
+_NUMBERS = re.compile(r"^[\s\d.,()\[\]{}xXa-fA-FuUlL+*/<>=\"':-]*$")
+_ZERO = re.compile(r"^[-+]?\(?\s*(?:0[xX]0+|0(?:\.0*)?|\.0+|false|False|nullptr|NULL|\{\s*\}|None)\s*[fFuUlLhH]*\)?$")
+_NAMED_BINARY = re.compile(r"wheel|cubin|fatbin|binary|image|prebuilt|precompiled", re.I)
+
+
+def consequence(case: Case) -> Consequence:
+    """What happens on the target today, before the advice is known."""
+    if case.consequence:
+        return Consequence(case.consequence)
+    if case.problem is Problem.OVER_ADMITTED:
+        return _of_admission(case)
+    return _of_exclusion(case)
+
+
+def _of_admission(case: Case) -> Consequence:
+    obstacle, layer = case.obstacle, case.gate.layer
+    assert obstacle is not None
+    if obstacle.overrun is not None:
+        if obstacle.overrun.key == THREADS:
+            return Consequence.DEGRADED_TUNING
+        return Consequence.COMPILE_ERROR if layer in _ON_DEVICE else Consequence.RUNTIME_ERROR
+    if obstacle.images:
+        return Consequence.LOAD_ERROR
+    if layer in _ON_DEVICE or layer in _BUILDS:
+        return Consequence.COMPILE_ERROR
+    return Consequence.LOAD_ERROR if case.words.binary else Consequence.RUNTIME_ERROR
+
+
+def _of_exclusion(case: Case) -> Consequence:
+    does = case.gets.does
+    if case.gate.kind is Kind.MACRO_DEFINITION or does is Does.DEFINES:
+        return _of_definition(case)
+    if does in (Does.NOTHING, Does.LOGS):
+        return _of_nothing(case)
+    if case.gets.refuses:
+        return _of_refusal(case)
+    return _of_fallback(case)
+
+
+def _of_nothing(case: Case) -> Consequence:
+    gate = case.gate
+    if gate.layer in _ON_DEVICE:
+        return _of_silence(case)
+    if gate.layer in _BUILDS or gate.kind in (Kind.BUILD_FLAG, Kind.BUILD_LIST):
+        return Consequence.LOAD_ERROR
+    if gate.kind is Kind.WINDOW and gate.layer is Layer.HOST:
+        return Consequence.SILENT_NOOP
+    value = case.arm.effect.value if case.arm else None
+    return Consequence.DEGRADED_TUNING if _is_constant(value) else Consequence.SLOW_FALLBACK
+
+
+def _of_silence(case: Case) -> Consequence:
+    """Device code vanished without a word."""
+    scope = case.gate.scope
+    if scope is not None and scope.is_kernel and scope.whole_body:
+        return Consequence.SILENT_NOOP
+    sure = case.needs.sure
+    if sure and all(n.feature.group in _HINTS for n in sure):
+        return Consequence.DEGRADED_TUNING
+    if sure and all(n.feature.sync or n.feature.group in _HINTS for n in sure) and any(n.feature.sync for n in sure):
+        return Consequence.RACE
+    return Consequence.SILENT_NOOP
+
+
+def _of_refusal(case: Case) -> Consequence:
+    does, layer = case.gets.does, case.gate.layer
+    if layer is Layer.BUILD:
+        return Consequence.LOAD_ERROR if does is Does.SKIPS else Consequence.COMPILE_ERROR
+    if does is Does.ERRORS:
+        return Consequence.COMPILE_ERROR
+    if layer in _ON_DEVICE:
+        return Consequence.SILENT_NOOP if does in (Does.PRINTS, Does.REFUSES, Does.SKIPS) else Consequence.TRAP
+    if does is Does.TRAPS:
+        return Consequence.TRAP
+    if does in (Does.RAISES, Does.ASSERTS):
+        return Consequence.RUNTIME_ERROR
+    if does is Does.SKIPS:
+        return _of_skipping(case)
+    return _of_returned_refusal(case)
+
+
+def _of_skipping(case: Case) -> Consequence:
+    if case.gate.kind is Kind.TEST_SKIP or case.file.origin is Origin.TEST:
+        return Consequence.NO_EFFECT
+    if case.gate.layer in _BUILDS or case.gate.kind in (Kind.BUILD_FLAG, Kind.BUILD_LIST):
+        return Consequence.LOAD_ERROR
+    return Consequence.SLOW_FALLBACK
+
+
+def _of_returned_refusal(case: Case) -> Consequence:
+    value = case.gets.value or ""
+    name = case.gate.scope.name if case.gate.scope else ""
+    if _ERROR_CODE.search(value) or _NAMED_BINARY.search(name):
+        return Consequence.RUNTIME_ERROR
+    if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK):
+        return Consequence.RUNTIME_ERROR
+    return Consequence.SLOW_FALLBACK
+
+
+def _of_fallback(case: Case) -> Consequence:
+    """Something else is done instead."""
+    value, missed = case.gets.value, case.arm.effect.value if case.arm else None
+    if case.gate.layer in _ON_DEVICE:
+        if value is not None and _ZERO.match(value) and not _is_literal(missed) and case.gets.does is Does.RETURNS:
+            return Consequence.WRONG_RESULT
+        return (
+            Consequence.DEGRADED_TUNING if _is_constant(value) and _is_constant(missed) else Consequence.SLOW_FALLBACK
+        )
+    if case.gate.layer is Layer.BUILD:
+        return Consequence.LOAD_ERROR if case.gate.kind is Kind.BUILD_LIST else Consequence.SLOW_FALLBACK
+    if case.gets.does is Does.RETURNS and value is not None and value in ("False", "false", "None"):
+        return _of_returned_refusal(case)
+    if case.gate.kind is Kind.TABLE or (_is_constant(value) and _is_constant(missed)):
+        return Consequence.DEGRADED_TUNING
+    return Consequence.SLOW_FALLBACK
+
+
+def _of_definition(case: Case) -> Consequence:
+    """A macro or constant chosen by architecture; where tests of it are known, they settle the consequence instead."""
+    if case.gets.does is Does.ERRORS:
+        return Consequence.COMPILE_ERROR
+    value = case.arm.effect.value if case.arm else None
+    if case.limit or (_is_constant(value) and constant(value) not in (None, 0, 1)):
+        return Consequence.DEGRADED_TUNING
+    return Consequence.SLOW_FALLBACK
+
+
+def _is_constant(value: str | None) -> bool:
+    """Whether a value is numbers only, such as a tile shape or a limit; truth values are no numbers."""
+    return bool(value) and bool(_NUMBERS.match(value or "")) and any(c.isdigit() for c in value or "")
+
+
+def _is_literal(value: str | None) -> bool:
+    return value is not None and (value in ("true", "false", "True", "False") or _is_constant(value))
+
+
+def guards_rest(case: Case) -> bool:
+    """Whether what the target misses is the code after the gate."""
+    return case.guarded == REST

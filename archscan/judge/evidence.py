@@ -1,0 +1,96 @@
+"""Finds the known facts that speak to a case, and whether they warn, encourage or contradict each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from archscan.catalog.types import Catalog, EvidenceRow
+from archscan.judge.cases import Case
+from archscan.judge.features import Need
+from archscan.model.finding import Evidence
+from archscan.model.target import Selection
+
+_CONFIDENCE = {"high": 3, "contested": 2, "medium": 2, "low": 1}
+MOST = 4  # rows shown for one finding: the strongest of each side first
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The rows that speak to a case, strongest first."""
+
+    rows: tuple[EvidenceRow, ...] = ()
+
+    def weighing(self, *weights: str) -> tuple[EvidenceRow, ...]:
+        """The rows that weigh in one of these ways: harm, help, neutral, contested."""
+        return tuple(r for r in self.rows if r.weighs in weights)
+
+    @property
+    def harm(self) -> bool:
+        return bool(self.weighing("harm"))
+
+    @property
+    def contested(self) -> bool:
+        return bool(self.weighing("contested"))
+
+
+def known(case: Case, catalog: Catalog, selection: Selection, context: Iterable[str]) -> Known:
+    """The evidence on what is behind the gate for this target, rows of the user's context first."""
+    subjects = case.needs.ids() | tags(case)
+    wanted = frozenset(_plain(c) for c in context)
+    rows = [r for r in catalog.evidence if _speaks(r, subjects, case, selection)]
+    rows.sort(
+        key=lambda r: (-_in_context(r, wanted), -r.evidence.by_user, -_CONFIDENCE.get(r.evidence.confidence, 0), r.id)
+    )
+    return Known(tuple(rows))
+
+
+def tags(case: Case) -> frozenset[str]:
+    """Subjects that are no instructions, as the evidence file names them."""
+    found = set()
+    if case.words.collective:
+        found.add("collective")
+    if case.words.block_scaled:
+        found.add("mma-block-scale")
+    if case.obstacle is not None and case.obstacle.overrun is not None:
+        found |= {"shared-memory"} if "smem" in case.obstacle.overrun.key else {"launch-bounds"}
+    if case.limit:
+        found.add("launch-bounds" if "threads" in case.limit else "shared-memory")
+    return frozenset(found)
+
+
+def _speaks(row: EvidenceRow, subjects: frozenset[str], case: Case, selection: Selection) -> bool:
+    if not row.features & subjects:
+        return False
+    if row.sms and selection.sm not in row.sms:
+        return False
+    return not row.problems or case.problem.value in row.problems
+
+
+def _in_context(row: EvidenceRow, wanted: frozenset[str]) -> int:
+    """How many of the user's conditions the row was taken under."""
+    said = _plain(" ".join(row.evidence.conditions))
+    return sum(1 for word in wanted if word and word in said)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+def chosen(found: Known, *weights: str) -> tuple[Evidence, ...]:
+    """The evidence to show for these weights."""
+    return tuple(r.evidence for r in found.weighing(*weights)[:MOST])
+
+
+def measured(need: Need, catalog: Catalog, selection: Selection) -> Evidence:
+    """What the assembler said about a feature on the target's variants."""
+    names = ", ".join(catalog.universe.names(need.has)) or "no variant of " + selection.name
+    return Evidence(f"{need.feature.group} assembles on {names}", need.feature.source, "high")
+
+
+def seen(need: Need) -> Evidence:
+    """Where the code, or a word, says that the feature is used."""
+    via = f" through {need.use.via}" if need.use.via else ""
+    how = "uses" if need.sure else "names"
+    return Evidence(f"{how} {need.feature.group}{via}", f"{need.path}:{need.use.line}", "high" if need.sure else "low")

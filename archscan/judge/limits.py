@@ -1,0 +1,108 @@
+"""Resources: constants against the limits of a chip, and tables that hold such limits."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from archscan.catalog.types import Catalog
+from archscan.judge.branches import Branch, sms
+from archscan.model.facts import Site, SiteKind
+from archscan.model.target import Selection, Target
+
+STATIC, DEFAULT, OPT_IN = "static_smem_max_bytes", "smem_per_block_default_bytes", "smem_per_block_optin_bytes"
+THREADS, CLUSTER = "max_threads_per_sm", "max_cluster_size_nonportable"
+TABLED = (THREADS, OPT_IN, "smem_per_sm_bytes", "max_warps_per_sm", "max_blocks_per_sm", CLUSTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """A constant that exceeds a limit of some variants of the target."""
+
+    key: str
+    value: int
+    limit: int  # the lowest among the variants that it exceeds
+    exceeds: int  # variants
+    fits: int  # variants of the same chip that it fits
+    source: str
+
+
+def limit(catalog: Catalog, sm: int, key: str) -> int | None:
+    """A limit of an SM, None where it is not documented."""
+    architecture = catalog.architectures.get(sm)
+    known = architecture.limits.get(key) if architecture else None
+    return known.value if known else None
+
+
+def source(catalog: Catalog, sm: int, key: str) -> str:
+    """Where that limit is written down."""
+    architecture = catalog.architectures.get(sm)
+    known = architecture.limits.get(key) if architecture else None
+    return known.source if known else ""
+
+
+def overrun(site: Site, selection: Selection, catalog: Catalog) -> Overrun | None:
+    """How a constant outside every gate exceeds what the target has, or None where it fits."""
+    exceeds = fits = 0
+    lowest: tuple[int, str] | None = None
+    for variant in catalog.universe.variants(selection.sm):
+        key = _key(site.kind, variant)
+        cap = limit(catalog, selection.sm, key) if key else None
+        bit = catalog.universe.bit(variant)
+        if cap is None or key is None or site.value <= cap:
+            fits |= bit
+        elif site.truth.yes & bit and selection.mask & bit:
+            exceeds |= bit
+            lowest = min(lowest or (cap, key), (cap, key))
+    if not exceeds or lowest is None:
+        return None
+    return Overrun(lowest[1], site.value, lowest[0], exceeds, fits, source(catalog, selection.sm, lowest[1]))
+
+
+def _key(kind: SiteKind, variant: Target) -> str | None:
+    if kind is SiteKind.STATIC_SHARED:
+        # CUDA 13 lets only `a` targets declare up to the real limit; plain and `f` stop at 48 KB (measured)
+        return STATIC if variant.suffix == "a" else DEFAULT
+    return {SiteKind.LAUNCH_BOUNDS: THREADS, SiteKind.CLUSTER_DIMS: CLUSTER}.get(kind)
+
+
+def tabled_limit(ways: tuple[Branch, ...], catalog: Catalog) -> str | None:
+    """The limit that a table of constants holds: every row with a condition gives it right for all of its SMs."""
+    rows = [(constant(b.effect.value), sms(b.yes, catalog.universe)) for b in ways if b.conditional]
+    rows = [(value, numbers) for value, numbers in rows if numbers]
+    if not rows or any(value is None for value, _ in rows):
+        return None
+    for key in TABLED:
+        if all(limit(catalog, sm, key) == value for value, numbers in rows for sm in numbers):
+            return key
+    return None
+
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+_SUFFIX = re.compile(r"(?<=[0-9a-fA-F])[uUlL]+\b")
+
+
+def constant(text: str | None) -> int | None:
+    """The value of a small integer expression such as `99 * 1024`, None for anything else."""
+    if not text or len(text) > 80:
+        return None
+    try:
+        return _value(ast.parse(_SUFFIX.sub("", text.strip()), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
+        return None
+
+
+def _value(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](_value(node.left), _value(node.right))
+    raise ValueError("no integer expression")

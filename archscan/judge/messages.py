@@ -1,0 +1,117 @@
+"""The sentence of a finding: what is wrong on which target, what happens, what would help."""
+
+from __future__ import annotations
+
+from archscan.catalog.types import Catalog
+from archscan.judge.advice import Advised, Weighed
+from archscan.judge.branches import REST
+from archscan.judge.cases import Case
+from archscan.judge.pairs import Pair
+from archscan.judge.verdicts import Why
+from archscan.model.finding import Advice, Consequence, Problem
+from archscan.model.gate import Does, Kind, Layer
+from archscan.model.target import Target
+
+_HAPPENS = {
+    Consequence.COMPILE_ERROR: "the build stops",
+    Consequence.LOAD_ERROR: "there is no code for it to load",
+    Consequence.RUNTIME_ERROR: "it is refused at run time",
+    Consequence.TRAP: "the kernel traps",
+    Consequence.SILENT_NOOP: "nothing is computed, without an error",
+    Consequence.RACE: "data can be read before it is written",
+    Consequence.WRONG_RESULT: "results are wrong, without an error",
+    Consequence.SLOW_FALLBACK: "a fallback runs instead",
+    Consequence.DEGRADED_TUNING: "it runs with settings meant for other chips",
+    Consequence.NO_EFFECT: "nothing is lost",
+    Consequence.CORRECT_EXCLUSION: "it could not run there",
+}
+_HELPS = {
+    Advice.LEAVE: "leave it",
+    Advice.WIDEN_SAFE: "widen it",
+    Advice.WIDEN_NEEDS_TUNING: "widen it, then test and measure",
+    Advice.WIDEN_PERF_RISK: "widening it may cost time: measure",
+    Advice.WIDEN_UNSAFE_COMPILE: "widening does not help, it needs another implementation",
+    Advice.WIDEN_UNSAFE_RUNTIME: "widening it alone fails later",
+    Advice.NARROW: "bound it",
+    Advice.PAIR: "change both halves together",
+    Advice.CONTESTED: "reports disagree: test on the card",
+}
+
+
+def message(weighed: Weighed, advised: Advised) -> str:
+    """Lower case, one sentence."""
+    case = weighed.case
+    return f"{_what(weighed)}: {_happens(case, advised)}; {_helps(weighed, advised)}"
+
+
+def _what(weighed: Weighed) -> str:
+    case, name = weighed.case, weighed.selection.name
+    if case.problem is Problem.OVER_ADMITTED:
+        return _let_in(weighed)
+    if case.problem is Problem.DISAGREES:
+        return f"{name} is let in here and shut out by the other half"
+    if case.shut is not None and case.shut.why is Why.SHADOWED:
+        return f"this arm means {name} and never gets it, an earlier one takes it"
+    if case.gate.kind is Kind.TABLE:
+        return f"no row for {name}"
+    if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.BUILD_LIST):
+        return f"{name} is not in the list"
+    return _left_out(case, name)
+
+
+def _left_out(case: Case, name: str) -> str:
+    scope = case.gate.scope
+    if case.gets.does in (Does.NOTHING, Does.LOGS) and case.gate.layer in (Layer.PREPROCESSOR, Layer.DEVICE):
+        if scope is not None and scope.is_kernel and scope.whole_body:
+            return f"kernel body is empty on {name}"
+        groups = case.needs.groups()
+        return f"{groups[0] if groups else 'this code'} is compiled out on {name}"
+    if case.gets.refuses:
+        return f"{name} is refused"
+    if case.guarded == REST:
+        return f"what follows is not for {name}"
+    return f"{name} does not take this arm"
+
+
+def _let_in(weighed: Weighed) -> str:
+    obstacle = weighed.case.obstacle
+    assert obstacle is not None
+    catalog = weighed.catalog
+    names = _short(catalog, obstacle.variants)
+    if obstacle.overrun is not None:
+        over = obstacle.overrun
+        unit = " B of shared memory" if "smem" in over.key else f" ({over.key.replace('_', ' ')})"
+        return f"{names} has {over.limit:,}{unit}, this needs {over.value:,}"
+    if obstacle.images:
+        return f"{weighed.selection.name} is let in to images of {', '.join(obstacle.images)}"
+    groups = ", ".join(dict.fromkeys(n.feature.group for n in obstacle.needs[:3]))
+    return f"{names} is let in and cannot assemble {groups}"
+
+
+def _happens(case: Case, advised: Advised) -> str:
+    if case.gets.message and advised.today in (Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR):
+        text = " ".join(case.gets.message.split())
+        return f'"{text[:97] + "..." if len(text) > 100 else text}"'
+    return _HAPPENS[advised.today]
+
+
+def _helps(weighed: Weighed, advised: Advised) -> str:
+    obstacle = weighed.case.obstacle
+    if obstacle is not None and obstacle.fits:
+        return f"build with a suffix that can ({_short(weighed.catalog, obstacle.fits)}) or bound it"
+    if advised.advice is Advice.PAIR and weighed.pairs:
+        return f"change it together with {_place(weighed, weighed.pairs[0])}"
+    text = _HELPS[advised.advice]
+    if advised.advice in (Advice.LEAVE, Advice.WIDEN_SAFE, Advice.WIDEN_PERF_RISK, Advice.WIDEN_UNSAFE_RUNTIME):
+        return f"{text}, {advised.why}" if ":" not in text else f"{text} ({advised.why})"
+    return text
+
+
+def _place(weighed: Weighed, pair: Pair) -> str:
+    path = pair.path.rsplit("/", 1)[-1]
+    return f"line {pair.line}" if pair.path == weighed.case.gate.path else f"{path}:{pair.line}"
+
+
+def _short(catalog: Catalog, mask: int) -> str:
+    members: tuple[Target, ...] = catalog.universe.members(mask)
+    return ", ".join(t.name for t in members)

@@ -1,0 +1,29 @@
+"""Reads the typed notes that front ends leave on the arms of a gate: `smem_bytes`, and `smem_bytes:1` for the second."""
+
+from __future__ import annotations
+
+import re
+
+from archscan.model.gate import Gate
+
+_TARGET = re.compile(r"(\d{2,3})([af]?)")
+
+
+def arm_note(gate: Gate, index: int, key: str) -> str | None:
+    """The note for that arm, or for the whole gate where it has one arm."""
+    own = gate.note(f"{key}:{index}")
+    if own is not None:
+        return own
+    return gate.note(key) if index == 0 else None
+
+
+def shared_bytes(gate: Gate, index: int) -> int | None:
+    """The shared memory, in bytes, that the arm's choice needs at most; None where nobody computed it."""
+    noted = arm_note(gate, index, "smem_bytes")
+    return int(noted) if noted and noted.isdigit() else None
+
+
+def images(gate: Gate, index: int) -> tuple[tuple[int, str], ...]:
+    """The compiled images behind the arm as (SM, suffix), empty where nothing is known."""
+    noted = arm_note(gate, index, "images") or ""
+    return tuple((int(sm), suffix) for sm, suffix in _TARGET.findall(noted))

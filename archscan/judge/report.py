@@ -1,0 +1,127 @@
+"""The judge on one page: cases, their pairs, their weight, the findings, and everything that is only counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from archscan.catalog.types import Catalog
+from archscan.judge.advice import Weighed, advise
+from archscan.judge.cases import Case, Found, find
+from archscan.judge.consequences import consequence
+from archscan.judge.evidence import known
+from archscan.judge.findings import Outcome, findings
+from archscan.judge.pairs import Pairs, pair_up, with_uses
+from archscan.judge.project import Project
+from archscan.judge.risk import risk
+from archscan.judge.rules import in_order
+from archscan.judge.suppress import sift
+from archscan.model.facts import Facts, FileFacts, Origin
+from archscan.model.finding import Finding, Level
+from archscan.model.report import Report, UndecidedGate
+from archscan.model.settings import JudgeSettings
+from archscan.model.target import Selection
+
+_HIDDEN = frozenset({Origin.VENDORED, Origin.GENERATED})
+
+
+def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Report:
+    """The report on `facts` for one target: findings worst first, without chains and fixes."""
+    project = Project(facts.files)
+    found = find(project, selection, catalog)
+    pairs = pair_up(found.cases, project, selection, catalog)
+    outcomes = [_outcome(c, pairs, selection, catalog, settings) for c in (*found.cases, *pairs.mismatches)]
+    made = findings(outcomes, in_order(catalog.rules.values()))
+    shown, hidden = _shown(made, settings)
+    sifted = sift(shown, facts.files)
+    return Report(
+        universe=catalog.universe,
+        selection=selection,
+        facts=facts,
+        findings=_wanted(sifted.findings, settings),
+        undecided=_undecided(found, facts, settings),
+        suppressed=sifted.suppressed,
+        unused_suppressions=sifted.unused,
+        hidden=hidden,
+        skipped=facts.skipped,
+        failed=facts.failed,
+        assumptions=_assumptions(facts),
+        notes=(),
+    )
+
+
+def _outcome(bare: Case, pairs: Pairs, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Outcome:
+    others = pairs.of(bare)
+    case = with_uses(bare, others)
+    evidence = known(case, catalog, selection, settings.context)
+    weighed = Weighed(
+        case=case,
+        today=consequence(case),
+        pairs=others,
+        routed=id(bare) in pairs.routed,
+        selection=selection,
+        catalog=catalog,
+        harm=evidence.harm,
+        contested=evidence.contested,
+    )
+    advised = advise(weighed)
+    return Outcome(weighed, advised, risk(weighed, advised, evidence))
+
+
+def _shown(
+    made: tuple[Finding, ...], settings: JudgeSettings
+) -> tuple[tuple[Finding, ...], tuple[tuple[str, int], ...]]:
+    """What is reported, and how much of others' code is only counted."""
+    if settings.include_vendored:
+        return made, ()
+    names = {o.value for o in _HIDDEN}
+    hidden = Counter(f.origin for f in made if f.origin in names)
+    return tuple(f for f in made if f.origin not in names), tuple(sorted(hidden.items()))
+
+
+def _wanted(made: Iterable[Finding], settings: JudgeSettings) -> tuple[Finding, ...]:
+    """The findings that pass the user's filters."""
+    least = Level(settings.min_risk).rank
+    return tuple(
+        f
+        for f in made
+        if (not settings.problems or f.problem.value in settings.problems)
+        and (not settings.layers or f.gate.layer.value in settings.layers)
+        and (not settings.rules or f.rule in settings.rules)
+        and f.risk.level.rank >= least
+        and (not settings.focus or _touches(f, settings.focus))
+    )
+
+
+def _touches(finding: Finding, focus: tuple[str, ...]) -> bool:
+    """Whether a finding, or a place related to it, lies in one of these paths."""
+    paths = {finding.path, *(r.path for r in finding.related)}
+    return any(p == f or p.startswith(f.rstrip("/") + "/") for p in paths for f in focus)
+
+
+def _undecided(found: Found, facts: Facts, settings: JudgeSettings) -> tuple[UndecidedGate, ...]:
+    """Gates whose truth stays unknown, and code that asks in a way nobody could read."""
+    made = [
+        _open_question(file, gate.place.line, gate.arms[0].condition if gate.arms else "", unknowns)
+        for file, gate, unknowns in found.undecided
+        if _is_shown(file, settings)
+    ]
+    for file in facts.files:
+        if _is_shown(file, settings):
+            made += [_open_question(file, u.line, u.condition, u.unknowns) for u in file.undecided]
+    return tuple(sorted(made, key=lambda u: (u.path, u.line, u.condition)))
+
+
+def _is_shown(file: FileFacts, settings: JudgeSettings) -> bool:
+    return settings.include_vendored or file.origin not in _HIDDEN
+
+
+def _open_question(file: FileFacts, line: int, condition: str, unknowns: tuple[str, ...]) -> UndecidedGate:
+    settle = tuple(f"-D{name}" for name in unknowns if name.isidentifier())
+    return UndecidedGate(file.path, line, " ".join(condition.split()), unknowns, settle)
+
+
+def _assumptions(facts: Facts) -> tuple[str, ...]:
+    """Everything taken for granted anywhere, once."""
+    said = {a for file in facts.files for gate in file.gates for a in gate.assumptions}
+    return tuple(sorted(said))

@@ -1,0 +1,160 @@
+"""How risky it is to open a gate, or to leave what is wrong: level, score and reasons with their evidence."""
+
+from __future__ import annotations
+
+from archscan.catalog.types import Catalog
+from archscan.judge.advice import Advised, Weighed
+from archscan.judge.cases import Case
+from archscan.judge.evidence import Known, chosen, measured, seen
+from archscan.judge.features import COMPILED
+from archscan.judge.pairs import Pair
+from archscan.model.finding import Advice, Consequence, Evidence, Level, Problem, Reason, Risk
+from archscan.model.target import Selection
+
+_SILENT = {Consequence.SILENT_NOOP: 97, Consequence.RACE: 92, Consequence.WRONG_RESULT: 88}
+_LOUD = {
+    Consequence.TRAP: 74,
+    Consequence.COMPILE_ERROR: 70,
+    Consequence.LOAD_ERROR: 68,
+    Consequence.RUNTIME_ERROR: 66,
+    Consequence.SLOW_FALLBACK: 62,
+    Consequence.DEGRADED_TUNING: 56,
+}
+_CHEAP = frozenset({Advice.WIDEN_SAFE, Advice.NARROW, Advice.PAIR})
+_DEARER = 30  # lost and dear stands below lost and cheap, whatever the consequence
+_LEVEL_BY_ADVICE = {
+    Advice.WIDEN_SAFE: Level.LOW,
+    Advice.WIDEN_NEEDS_TUNING: Level.MEDIUM,
+    Advice.WIDEN_PERF_RISK: Level.MEDIUM,
+    Advice.WIDEN_UNSAFE_RUNTIME: Level.HIGH,
+    Advice.PAIR: Level.HIGH,
+    Advice.CONTESTED: Level.HIGH,
+    Advice.LEAVE: Level.INFO,
+}
+_WEIGHTY = ("griddep", "cluster", "tma-multicast", "multimem", "mma-block-scale")  # collective, PDL and cluster code
+
+
+def risk(weighed: Weighed, advised: Advised, found: Known) -> Risk:
+    """The risk of a case."""
+    reasons = tuple(_reasons(weighed, advised, found))
+    return Risk(_level(weighed, advised, found), _score(weighed, advised), reasons)
+
+
+def _level(weighed: Weighed, advised: Advised, found: Known) -> Level:
+    case = weighed.case
+    if case.problem is Problem.EXCLUDED:
+        return _level_of_opening(case, advised, found)
+    if advised.today is Consequence.DEGRADED_TUNING:
+        return Level.LOW
+    if case.obstacle is not None and case.obstacle.fits:
+        return Level.MEDIUM  # another suffix of the same chip can
+    return Level.HIGH if advised.today is not Consequence.SLOW_FALLBACK else Level.MEDIUM
+
+
+def _level_of_opening(case: Case, advised: Advised, found: Known) -> Level:
+    absent = case.needs.absent()
+    if absent and (absent[0].sure or case.gate.layer not in COMPILED):
+        return Level.BLOCKED
+    level = _LEVEL_BY_ADVICE.get(advised.advice, Level.MEDIUM)
+    if advised.advice is Advice.LEAVE:
+        return level
+    weighty = any(n.feature.group.startswith(_WEIGHTY) for n in case.needs.sure)
+    if found.harm or case.words.collective or weighty:
+        return Level.HIGH if advised.because != "sibling" else Level.MEDIUM
+    return level
+
+
+def _score(weighed: Weighed, advised: Advised) -> int:
+    """Wrong today and silent, then lost and cheap to get, then lost and dear, then right as it is."""
+    if advised.advice is Advice.LEAVE:
+        return 10 if weighed.case.needs.absent() else 5
+    today = advised.today
+    if today in _SILENT:
+        return min(100, _SILENT[today] + (2 if weighed.case.problem is Problem.EXCLUDED else 0))
+    score = _LOUD.get(today, 40)
+    if advised.advice not in _CHEAP:
+        score -= _DEARER
+    return score + (1 if weighed.case.needs.sure else 0)
+
+
+def _reasons(weighed: Weighed, advised: Advised, found: Known) -> list[Reason]:
+    case, selection, catalog = weighed.case, weighed.selection, weighed.catalog
+    reasons = [_decisive(case, advised)]
+    reasons += _on_features(case, selection, catalog)
+    reasons += _on_suffix(case, selection, catalog)
+    reasons += _on_resource(case, catalog, selection)
+    reasons += [_on_pair(p) for p in weighed.pairs[:3]]
+    reasons += _from_reports(found)
+    return reasons
+
+
+def _decisive(case: Case, advised: Advised) -> Reason:
+    """The reason that settled the advice, with the place that says so."""
+    where = f"{case.gate.path}:{case.place.line}"
+    fact = (
+        f'"{advised.because}" stands beside it'
+        if advised.because and advised.because != "sibling"
+        else "read in the code"
+    )
+    if advised.because in ("sibling", "lowering") or case.needs.absent():
+        fact = "evaluated for every target"
+    return Reason(advised.why, (Evidence(fact, where, "high" if not advised.because else "medium"),))
+
+
+def _on_features(case: Case, selection: Selection, catalog: Catalog) -> list[Reason]:
+    reasons = []
+    for need in case.needs.weighty[:4]:
+        group = need.feature.group
+        text = (
+            f"{group} does not assemble for {selection.name}"
+            if not need.has
+            else f"{group} assembles for {selection.name}"
+        )
+        if need.has and need.lowering:
+            text = f"{group} assembles, as {need.lowering.replace('_', ' ')}"
+        reasons.append(Reason(text, (measured(need, catalog, selection), seen(need))))
+    return reasons
+
+
+def _on_suffix(case: Case, selection: Selection, catalog: Catalog) -> list[Reason]:
+    partial = case.needs.partial(selection.mask)
+    if not partial or case.problem is Problem.OVER_ADMITTED:
+        return []
+    need = partial[0]
+    yes = ", ".join(catalog.universe.names(need.has))
+    no = ", ".join(catalog.universe.names(selection.mask & ~need.has))
+    return [Reason(f"assembles on {yes}, not on {no}", (measured(need, catalog, selection),))]
+
+
+def _on_resource(case: Case, catalog: Catalog, selection: Selection) -> list[Reason]:
+    over = case.obstacle.overrun if case.obstacle else None
+    if over is None:
+        return []
+    what = "shared memory" if "smem" in over.key else over.key.replace("_", " ")
+    unit = " B" if "smem" in over.key else ""
+    text = f"needs {over.value:,}{unit} of {what}, {selection.name} has {over.limit:,}{unit}"
+    if over.fits:
+        text += f"; fits {', '.join(catalog.universe.names(over.fits))}"
+    return [Reason(text, (Evidence(f"{over.key} = {over.limit}", over.source or "sm_limits", "high"),))]
+
+
+def _on_pair(pair: Pair) -> Reason:
+    return Reason(
+        f"{pair.half.value}: {pair.message}", (Evidence("read in the code", f"{pair.path}:{pair.line}", "high"),)
+    )
+
+
+def _from_reports(found: Known) -> list[Reason]:
+    """What others saw, both sides where they contradict."""
+    harm, help_ = chosen(found, "harm"), chosen(found, "help")
+    contested, neutral = chosen(found, "contested"), chosen(found, "neutral")
+    reasons = []
+    if contested or (harm and help_):
+        reasons.append(Reason("contested: reports disagree", (*contested, *harm, *help_)))
+    elif harm:
+        reasons.append(Reason("others saw harm", harm))
+    elif help_:
+        reasons.append(Reason("others saw it work", help_))
+    if neutral:
+        reasons.append(Reason("also known", neutral))
+    return reasons

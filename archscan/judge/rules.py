@@ -1,0 +1,78 @@
+"""Picks the rule of a case: the first, by its order, of which every attribute matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from archscan.catalog.types import Rule
+from archscan.judge.advice import Advised
+from archscan.judge.branches import REST
+from archscan.judge.cases import Case
+from archscan.model.gate import Does
+
+FALLBACK = "architecture-gate"
+
+ATTRIBUTES = frozenset(
+    {"problem", "layer", "kind", "form", "consequence", "advice", "effect", "why", "obstacle", "guards"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The rules in the order in which they are tried."""
+
+    rules: tuple[Rule, ...]
+
+    def rule_of(self, case: Case, form: str, advised: Advised) -> str:
+        """The id of the first rule that matches, or the fallback's."""
+        attributes = attributes_of(case, form, advised)
+        for rule in self.rules:
+            if matches(rule.match, attributes):
+                return rule.id
+        return FALLBACK
+
+
+def in_order(rules: Iterable[Rule]) -> Selected:
+    """The rules ready to match."""
+    return Selected(tuple(sorted(rules, key=lambda r: (r.order, r.id))))
+
+
+def matches(match: Mapping[str, frozenset[str]], attributes: Mapping[str, str]) -> bool:
+    """Whether every attribute that the rule names has one of its values."""
+    return all(attributes.get(name, "") in values for name, values in match.items())
+
+
+def attributes_of(case: Case, form: str, advised: Advised) -> dict[str, str]:
+    """What a rule can match on; see ATTRIBUTES."""
+    return {
+        "problem": case.problem.value,
+        "layer": case.gate.layer.value,
+        "kind": case.gate.kind.value,
+        "form": form,
+        "consequence": advised.today.value,
+        "advice": advised.advice.value,
+        "effect": _effect(case),
+        "why": case.shut.why.value if case.shut else "",
+        "obstacle": _obstacle(case),
+        "guards": "workaround" if case.words.workaround else "rest" if case.guarded == REST else "arm",
+    }
+
+
+def _effect(case: Case) -> str:
+    """What the target gets in one word: nothing, refusal or fallback."""
+    if case.gets.does in (Does.NOTHING, Does.LOGS):
+        return "nothing"
+    return "refusal" if case.gets.refuses else "fallback"
+
+
+def _obstacle(case: Case) -> str:
+    """Why the target cannot run what it is let into: instruction, suffix, images, or the resource."""
+    obstacle = case.obstacle
+    if obstacle is None:
+        return ""
+    if obstacle.overrun is not None:
+        return "resource"
+    if obstacle.images:
+        return "images"
+    return "suffix" if obstacle.fits else "instruction"

@@ -1,0 +1,147 @@
+"""Decides, for one gate and the user's target, whether it shuts the target out, and from which branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from archscan.judge.branches import REST, Branch, branches, same_result, sms
+from archscan.model.gate import Does, Gate
+from archscan.model.target import Selection, Universe
+
+
+class Why(str, Enum):
+    """How the target came to miss the branch."""
+
+    MISSED = "missed"  # peers take a branch that works, the target gets nothing or a fallback
+    REFUSED = "refused"  # the target's own branch only refuses: the guarded one is the other
+    SIBLING = "sibling"  # a sibling of the same major has a narrower arm
+    SHADOWED = "shadowed"  # an arm that means the target is taken from it by an earlier one
+    UNSUITED = "unsuited"  # the target lands in a branch that it cannot run
+
+
+@dataclass(frozen=True, slots=True)
+class Shut:
+    """The gate shuts the target out of `missed`; it gets `gets` instead."""
+
+    missed: Branch
+    gets: Branch
+    why: Why
+    others: tuple[Branch, ...] = ()  # further branches that it misses
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """What the target gets is unknown, because of these names."""
+
+    unknowns: tuple[str, ...]
+
+
+CanRun = Callable[[Branch], bool]
+
+
+def decide(gate: Gate, selection: Selection, universe: Universe, can_run: CanRun) -> Shut | Undecided | None:
+    """Whether `gate` shuts the target out; None where it does not, or never gets that far.
+
+    `can_run` says whether the target can run what is behind a branch (on one of its variants).
+    """
+    ways = branches(gate, universe)
+    landing = [b for b in ways if b.yes & selection.mask]
+    if not landing:
+        return _undecided(gate, ways, selection)
+    return _shut(gate, ways, landing, selection, universe, can_run)
+
+
+def _undecided(gate: Gate, ways: tuple[Branch, ...], selection: Selection) -> Undecided | None:
+    if not any(b.maybe & selection.mask for b in ways):
+        return None  # enclosing conditionals are false: the outer gate speaks
+    return Undecided(tuple(dict.fromkeys(name for arm in gate.arms for name in arm.unknowns)))
+
+
+def _shut(
+    gate: Gate,
+    ways: tuple[Branch, ...],
+    landing: list[Branch],
+    selection: Selection,
+    universe: Universe,
+    can_run: CanRun,
+) -> Shut | None:
+    served = [b for b in landing if b.works and b.conditional]
+    good = [b for b in served if can_run(b)]
+    if good:
+        return _past_own_arm(ways, good[0], selection, universe)
+    gets = _best(landing)
+    candidates = [b for b in ways if _missed(b, gets, selection) and not _exempt(b, gets, ways, selection, universe)]
+    if gets.effect.does is Does.LOGS:
+        candidates = [b for b in candidates if b.index != REST]  # it warns and goes on to the same
+    if served:
+        candidates = [b for b in candidates if b.conditional]
+    if not candidates:
+        return None
+    nearest = _nearest(candidates, selection, universe)
+    why = Why.UNSUITED if served else Why.REFUSED if gets.effect.refuses and gets.index != REST else Why.MISSED
+    return Shut(nearest, gets, why, tuple(b for b in candidates if b is not nearest))
+
+
+def _best(landing: list[Branch]) -> Branch:
+    """What the target gets at best over its variants."""
+    return max(landing, key=lambda b: (b.works, not b.effect.refuses, b.conditional))
+
+
+def _missed(branch: Branch, gets: Branch, selection: Selection) -> bool:
+    """Whether peers take a working branch that no variant of the target takes, or might take."""
+    if not branch.works or branch is gets or not branch.yes & selection.peers:
+        return False
+    if branch.conditional or not gets.works:
+        return not (branch.yes | branch.maybe) & selection.mask
+    return False
+
+
+def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> bool:
+    """Whether missing the branch is no loss: a legacy arm, or the same result."""
+    if same_result(branch, gets):
+        return True
+    if not branch.conditional or not is_initial_stretch(branch.yes, universe):
+        return False
+    if not branch.yes & selection.contemporaries:
+        return True
+    return gets.works and any(t.major != selection.major for t in universe.members(gets.yes & selection.contemporaries))
+
+
+def is_initial_stretch(mask: int, universe: Universe) -> bool:
+    """Whether the mask holds every SM up to some SM and none above it."""
+    inside = sms(mask, universe)
+    outside = sms(universe.device, universe) - inside
+    return bool(inside) and all(sm > max(inside) for sm in outside)
+
+
+def _past_own_arm(ways: tuple[Branch, ...], taken: Branch, selection: Selection, universe: Universe) -> Shut | None:
+    """The two ways of being shut out while an arm that works is taken."""
+    for branch in ways:
+        if branch.index == taken.index or not (branch.works and branch.conditional) or same_result(branch, taken):
+            continue
+        narrower = branch.own & ~taken.own == 0 and branch.own and sms(branch.own, universe) < sms(taken.own, universe)
+        if not narrower or (branch.yes | branch.maybe) & selection.mask:
+            continue
+        if branch.index < taken.index and any(t.major == selection.major for t in universe.members(branch.yes)):
+            return Shut(branch, taken, Why.SIBLING)
+        if branch.index > taken.index and branch.own & selection.mask and branch.no == universe.device:
+            return Shut(branch, taken, Why.SHADOWED)
+    return None
+
+
+def _nearest(candidates: list[Branch], selection: Selection, universe: Universe) -> Branch:
+    """The branch of the nearest relative: a sibling of the same major, else the next lower SM, else the next higher."""
+
+    def distance(branch: Branch) -> tuple[int, int, int]:
+        best = min(_distance(sm, selection) for sm in sms(branch.yes & selection.peers, universe))
+        return (*best, branch.index if branch.index != REST else len(candidates) + 1000)
+
+    return min(candidates, key=distance)
+
+
+def _distance(sm: int, selection: Selection) -> tuple[int, int]:
+    if sm // 10 == selection.major:
+        return 0, abs(sm - selection.sm)
+    return (1, selection.sm - sm) if sm < selection.sm else (2, sm - selection.sm)

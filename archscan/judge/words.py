@@ -1,0 +1,116 @@
+"""What comments, docstrings, names and messages beside a gate say: reasons for it, and doubts about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from archscan.catalog.types import Catalog
+from archscan.model.gate import Gate
+
+_WORKAROUND = re.compile(
+    r"work[\s-]?arounds?\b|\bquirks?\b|\bpicky\b|\b(?:hardware|driver|compiler|ptxas|library)\s+bug|\berrat(?:a|um)\b"
+    r"|\bhang(?:s|ing)?\b.{0,40}\bon\b"
+    r"|\bdead-?locks?\b|\bmiscompil|\bfaults?\b.{0,30}\bon\b",
+    re.I,
+)
+_KNOWN_BAD = re.compile(
+    r"corrupt|wrong (?:output|result)|garbage|illegal (?:instruction|memory)|do not widen|don't widen|only validated"
+    r"|intentional|deliberate|\bbroken\b|known[- ]bad|\bNaNs?\b|not numerically|fails? to (?:build|compile)|rejects?\b",
+    re.I,
+)
+_LACKS = re.compile(
+    r"\blacks?\b|not supported|unsupported|does(?:n't| not) (?:have|support|exist)|no (?:hardware|native) |requires?\b|\bneeds?\b"
+    r"|\bonly\b|\bmissing\b",
+    re.I,
+)
+_PERFORMANCE = re.compile(
+    r"\b(?:slower|faster) (?:than|on|for|there|here|by)\b|\bregress(?:es|ion|ed)?\b"
+    r"|\bno (?:gain|benefit|speed-?up|win)\b"
+    r"|\bnot worth\b|\bbetter off\b|\boutperforms?\b|\bprofitable\b|\bpays? off\b"
+    r"|\bperformance (?:reasons?|choice|gate)\b"
+    r"|\bfor performance\b|\bloses? to\b|\bdoes(?:n't| not) (?:help|pay)\b",
+    re.I,
+)
+_PORTABLE = re.compile(
+    r"\bportable\b|\belement-?wise\b|\bno special instructions?\b|\bmma\.sync\b|\bcp\.async\b(?!\.bulk)|\bwarp-level\b"
+    r"|\bgeneric\b|\b(?:with|ships|embeds|includes) ptx\b|\bpure python\b|\bany gpu\b|\bplain (?:loads?|cuda|c\+\+)\b",
+    re.I,
+)
+_BINARY = re.compile(r"cubin|fat-?bin|pre-?built|pre-?compiled|\bshipped binar|\bcompiled for\b|\bimages?\b", re.I)
+_COLLECTIVE = re.compile(
+    r"all_?-?reduce|all_?-?gather|reduce_?-?scatter|all_?-?to_?-?all|\bpeers?\b|peer_|_peer|lamport|nvlink|nvls|\bp2p\b|multimem"
+    r"|one_?shot|two_?shot|world_size",
+    re.I,
+)
+_BLOCK_SCALED = re.compile(r"\b(?:nv|mx)?fp4|_fp4|fp4_|mxf[48]|e2m1|block[-_ ]?scaled", re.I)
+_TUNING = re.compile(
+    r"tile|stage|block_?[mnk]\b|num_warps|warps|config|tune|heuristic|split|chunk|launch_?bounds", re.I
+)
+_ARCH = re.compile(r"(?<![a-z0-9])(?:sm_?|cc_?)(\d{2,3})[af]?(?![0-9])", re.I)
+_CHIP_WORDS = (
+    (re.compile(r"volta", re.I), 7),
+    (re.compile(r"ampere", re.I), 8),
+    (re.compile(r"hopper", re.I), 9),
+    (re.compile(r"datacenter blackwell|(?:^|[^a-z])(?:umma|tcgen05|trtllm[-_]?gen|trtgen)", re.I), 10),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What was said near a gate, with the word that said it ("" = nothing of the kind)."""
+
+    workaround: str = ""
+    known_bad: str = ""
+    lacks: str = ""
+    performance: str = ""
+    portable: str = ""
+    binary: str = ""
+    collective: str = ""
+    block_scaled: str = ""
+    tuning: str = ""
+
+
+def words(gate: Gate, *more: str) -> Words:
+    """What the comments, docstring, names and messages of a gate say."""
+    said = gate.near
+    names = " ".join((said, *gate.symbols, gate.scope.name if gate.scope else "", *more))
+    names = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", names)
+    return Words(
+        workaround=gate.note("quirk") or _found(_WORKAROUND, names),
+        known_bad=_found(_KNOWN_BAD, said),
+        lacks=_found(_LACKS, " ".join((said, *more))),
+        performance=_found(_PERFORMANCE, said),
+        portable=_found(_PORTABLE, said),
+        binary=_found(_BINARY, names),
+        collective=_found(_COLLECTIVE, names),
+        block_scaled=_found(_BLOCK_SCALED, names),
+        tuning=_found(_TUNING, names),
+    )
+
+
+def _found(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
+    return match.group(0).strip() if match else ""
+
+
+def chips_named(text: str, catalog: Catalog) -> frozenset[int]:
+    """The SMs that a text names by number (`sm_90a`, `Sm100`) or by a name of their generation."""
+    found = {int(m) for m in _ARCH.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text))}
+    known = {sm for sm in found if sm in catalog.architectures}
+    for pattern, major in _CHIP_WORDS:
+        if pattern.search(text):
+            known |= {sm for sm in catalog.architectures if sm // 10 == major}
+    return frozenset(known)
+
+
+def products_named(text: str, catalog: Catalog) -> frozenset[int]:
+    """The SMs of the products a text names (`GB10`, `RTX 5090`)."""
+    squeezed = re.sub(r"[^a-z0-9]+", " ", text.lower())
+    found = set()
+    for architecture in catalog.architectures.values():
+        for product in architecture.products:
+            plain = re.sub(r"[^a-z0-9]+", " ", product.lower()).strip()
+            if len(plain) > 3 and re.search(rf"\b{re.escape(plain)}\b", squeezed):
+                found.add(architecture.sm)
+    return frozenset(found)
