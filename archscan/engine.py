@@ -1,60 +1,163 @@
-"""Runs the front ends over what discovery found: index -> link -> gates, in one process or many, in a fixed order."""
+"""Facts of everything discovery found: from the cache where nothing changed, else from the front ends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+import contextlib
+import gc
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from archscan.frontends.protocol import Context, FrontEnd
-from archscan.frontends.registry import front_ends
+from archscan.cache import Cache, Snapshot, combined, default_directory
+from archscan.frontends.protocol import Context
 from archscan.model.facts import Facts, Failed, FileFacts, Skipped, Source
-from archscan.sources import Discovery, read
+from archscan.sources import Discovery, Unread
+from archscan.workers import Mapper, cores, local
+
+if TYPE_CHECKING:
+    from archscan.steps import Indexed
+
+_ALONE = 1_000_000  # bytes; less is read faster in one process than processes start
+_CHUNKS = 8  # a process: enough that none waits long for the last one
 
 
-def run(discovery: Discovery, context: Context, overlay: Mapping[str, bytes] | None = None) -> Facts:
-    """The facts of every file found."""
-    indexes: dict[str, dict[str, Any]] = {}
-    skipped, failed = list(discovery.skipped), list(discovery.failed)
-    ends = front_ends(context.settings.layers)
-    size = count = 0
-    sources: dict[str, Source] = {}
-    for source in read((u for u in discovery.sources if any(e.wants(u.path) for e in ends)), overlay):
-        if isinstance(source, Skipped):
-            skipped.append(source)
-        elif isinstance(source, Failed):
-            failed.append(source)
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What reading came to, beside the facts."""
+
+    skipped: tuple[Skipped, ...]
+    failed: tuple[Failed, ...]
+    bytes_read: int
+    files_read: int
+
+
+def run(
+    discovery: Discovery,
+    context: Context,
+    overlay: Mapping[str, bytes] | None = None,
+    mapper: Mapper | None = None,
+) -> Facts:
+    """The facts of every file found. `overlay` has bytes that stand for a file's own and are never cached."""
+    with _without_collector():
+        cache = None
+        if context.settings.use_cache and not overlay:
+            cache = Cache(default_directory(), discovery.roots, context.settings, context.catalog.digest)
+            known = cache.facts(discovery.sources)
+            if known is not None:
+                return _facts(discovery, known)
+        return _facts(discovery, _scanned(discovery.sources, context, overlay or {}, mapper, cache))
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """The values made here are trees of tuples: the cycle collector walks a million of them and finds nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _scanned(
+    sources: Sequence[Unread],
+    context: Context,
+    overlay: Mapping[str, bytes],
+    mapper: Mapper | None,
+    cache: Cache | None,
+) -> Snapshot:
+    """The facts of these files, as far as possible from the cache; updates the cache."""
+    from archscan import steps
+    from archscan.frontends import registry
+
+    began = time.time_ns()
+    ends = registry.front_ends(context.settings.layers)
+    wanted = [source for source in sources if any(end.wants(source.path) for end in ends)]
+    known: dict[str, Indexed] = cache.indexes(sources) if cache else {}
+    name = cache.name(sources) if cache else ""
+    with _mapper(mapper, context.settings.jobs, sum(source.size for source in wanted)) as (spread, parts):
+        indexed = _indexed(wanted, known, context, overlay, (spread, parts), cache)
+        digest = combined(one.digest for one in indexed)
+        unchanged = cache.snapshot(name, digest) if cache else None
+        if unchanged is None:
+            files = steps.gates(indexed, context, spread, parts)
+            snapshot = Snapshot(digest, cache.place if cache else "", files, _totals(indexed))
         else:
-            size += len(source.data)
-            count += 1
-            for end in ends:
-                if end.wants(source.path) and (index := end.index(source, context)) is not None:
-                    indexes.setdefault(end.name, {})[source.path] = index
-                    sources[source.path] = replace(source, data=b"")
-    files = [facts for end in ends for facts in _gates(end, indexes.get(end.name, {}), sources, context)]
+            snapshot = _moved(unchanged, indexed) if cache and unchanged.place != cache.place else unchanged
+    if cache and all(one.digest for one in indexed):
+        cache.keep_tree(name, sources, {one.path: one.digest for one in indexed}, began)
+        if unchanged is None:
+            cache.keep(name, {one.path: one for one in indexed}, snapshot)
+    return snapshot
+
+
+def _indexed(
+    wanted: Sequence[Unread],
+    known: Mapping[str, Indexed],
+    context: Context,
+    overlay: Mapping[str, bytes],
+    spread: tuple[Mapper, int],
+    cache: Cache | None,
+) -> list[Indexed]:
+    """What every file comes to; only files that may have changed are read."""
+    from archscan import steps
+
+    doubtful = [one for one in wanted if one.path not in known or cache is None or not cache.trusted(one)]
+    tasks = [steps.Wanted(one, known[one.path].digest if one.path in known else b"") for one in doubtful]
+    found = steps.index(tasks, context, *spread, overlay)
+    read = {task.unread.path: one for task, one in zip(tasks, found, strict=True) if one is not None}
+    return [read.get(one.path) or _at(known[one.path], one) for one in wanted]
+
+
+def _at(indexed: Indexed, unread: Unread) -> Indexed:
+    """A cached index for a file that may lie elsewhere now."""
+    outcome = indexed.outcome
+    if not isinstance(outcome, Source) or (outcome.disk, outcome.root) == (unread.disk, unread.root):
+        return indexed
+    return indexed._replace(outcome=replace(outcome, disk=unread.disk, root=unread.root, below=unread.below))
+
+
+def _moved(snapshot: Snapshot, indexed: Sequence[Indexed]) -> Snapshot:
+    """The facts of a tree that was read at another place."""
+    outcomes = {one.path: one.outcome for one in indexed}
+    return replace(snapshot, files=tuple(_placed(facts, outcomes[facts.path]) for facts in snapshot.files))
+
+
+def _placed(facts: FileFacts, outcome: Source | Skipped | Failed) -> FileFacts:
+    assert isinstance(outcome, Source)
+    return replace(facts, root=outcome.root, below=outcome.below, disk=outcome.disk)
+
+
+def _totals(indexed: Sequence[Indexed]) -> Totals:
+    outcomes = [one.outcome for one in indexed]
+    return Totals(
+        skipped=tuple(one for one in outcomes if isinstance(one, Skipped)),
+        failed=tuple(one for one in outcomes if isinstance(one, Failed)),
+        bytes_read=sum(one.size for one in indexed if isinstance(one.outcome, Source)),
+        files_read=sum(isinstance(one, Source) for one in outcomes),
+    )
+
+
+def _facts(discovery: Discovery, snapshot: Snapshot) -> Facts:
+    totals: Totals = snapshot.totals
     return Facts(
-        files=tuple(sorted(files, key=lambda f: f.path)),
-        skipped=tuple(sorted(skipped, key=lambda s: s.path)),
-        failed=tuple(sorted(failed, key=lambda f: f.path)),
+        files=snapshot.files,
+        skipped=tuple(sorted((*discovery.skipped, *totals.skipped), key=lambda s: s.path)),
+        failed=tuple(sorted((*discovery.failed, *totals.failed), key=lambda f: f.path)),
         roots=discovery.roots,
-        bytes_read=size,
-        files_read=count,
+        bytes_read=totals.bytes_read,
+        files_read=totals.files_read,
     )
 
 
-def _gates(
-    end: FrontEnd, indexes: Mapping[str, Any], sources: Mapping[str, Source], context: Context
-) -> list[FileFacts]:
-    project = end.link(indexes, context)
-    return [_placed(end.gates(index, project, context), sources[path]) for path, index in indexes.items()]
-
-
-def _placed(facts: FileFacts, source: Source) -> FileFacts:
-    return replace(
-        facts,
-        origin=source.origin,
-        evidence=source.evidence,
-        root=source.root,
-        below=source.below,
-        disk=source.disk,
-    )
+@contextlib.contextmanager
+def _mapper(given: Mapper | None, jobs: int, size: int) -> Iterator[tuple[Mapper, int]]:
+    """The executor, and into how many chunks to cut the work."""
+    jobs = jobs if jobs > 0 else cores()
+    if given is not None:
+        yield given, _CHUNKS * max(jobs, 8)
+        return
+    with local(1 if size < _ALONE else jobs) as found:
+        yield found, _CHUNKS * jobs

@@ -7,23 +7,33 @@ from collections.abc import Sequence
 from archscan.catalog.types import Catalog
 from archscan.engine import run
 from archscan.frontends.protocol import Context, Overlay
-from archscan.judge import judge
 from archscan.model.facts import Facts
 from archscan.model.report import Report
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.model.target import Selection
 from archscan.sources import discover, vendored_trees
+from archscan.workers import Mapper
 
 
-def scan(paths: Sequence[str], catalog: Catalog, settings: ScanSettings, overlay: Overlay | None = None) -> Facts:
+def scan(
+    paths: Sequence[str],
+    catalog: Catalog,
+    settings: ScanSettings,
+    overlay: Overlay | None = None,
+    mapper: Mapper | None = None,
+) -> Facts:
     """Everything the code under `paths` says about architectures, for any target.
 
-    Raises archscan.errors.UserError for a path that does not exist or a directory with nothing to scan.
+    `mapper` is the executor that spreads the work: by default processes on this machine, else anything with the `map`
+    of concurrent.futures, such as Dask's `client.get_executor()`. Raises archscan.errors.UserError if there is nothing
+    to scan.
     """
     discovery = discover(paths, settings, vendored_trees(catalog.packages))
-    return run(discovery, Context(catalog, settings), dict((overlay or Overlay()).files))
+    return run(discovery, Context(catalog, settings), dict((overlay or Overlay()).files), mapper)
 
 
 def report(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Report:
     """The facts judged for one target: verdict -> consequence -> features -> risk -> findings, worst first."""
+    from archscan.judge import judge
+
     return judge(facts, selection, catalog, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import tarfile
 import zipfile
@@ -14,7 +15,7 @@ from archscan.model.facts import Failed, Origin, Skipped
 from archscan.sources.kinds import is_source
 from archscan.sources.origins import OWN, Judged, Origins, of_name
 from archscan.sources.shown import shown
-from archscan.sources.unread import Unread
+from archscan.sources.unread import Unread, stamp_of
 
 MAX_MEMBERS = 1_000_000
 MAX_TOTAL = 8 << 30  # bytes of source in one archive: the largest wheel known holds 0.5 GB of it
@@ -36,6 +37,7 @@ def members(disk: str, prefix: str, origins: Origins) -> tuple[list[Unread], lis
     except BROKEN as error:
         raise UserError(f"cannot read the archive {shown(disk)}: {error}") from error
     names = {name for name, _, _ in listed}
+    stamp = stamp_of(os.stat(disk))
     sources: list[Unread] = []
     skipped: list[Skipped] = []
     failed: list[Failed] = []
@@ -52,7 +54,7 @@ def members(disk: str, prefix: str, origins: Origins) -> tuple[list[Unread], lis
         judged = _judged(name, names, origins)
         root, below = _root(name, names)
         sources.append(
-            Unread(path, "", size, None, judged.origin, judged.evidence, root, shown(below), archive=disk, member=name)
+            Unread(path, "", size, stamp, judged.origin, judged.evidence, root, shown(below), archive=disk, member=name)
         )
     return sources, skipped, failed, len(listed) - len(sources) - len(failed)
 

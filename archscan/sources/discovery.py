@@ -17,8 +17,8 @@ from archscan.sources import archives, ignore, roots
 from archscan.sources.kinds import is_archive, is_source
 from archscan.sources.origins import OWN, Origins
 from archscan.sources.shown import shown
-from archscan.sources.unread import Unread
-from archscan.sources.walk import found, stamp_of, walk
+from archscan.sources.unread import Unread, stamp_of
+from archscan.sources.walk import found, walk
 
 _STDIN_LIMIT = 64 << 20
 

@@ -69,9 +69,11 @@ _BANNER = re.compile(
       | machine[\s-]generated \b
       | generated \s (?: by | from | with | using | file | source | code | automatically ) \b
       | .{0,80} \b (?: generated | rendered | frozen | exported ) \b .{0,100} \b do \s not \s (?: edit | modify )
+            (?! \s (?: them | these | those | the ) \b )
       | .{0,20} \b do \s not \s edit \b .{0,60} \b generated \b
     )"""
 )
+_BANNER_WORDS = (b"generated", b"do not edit", b"do not modify")  # every alternative above has one of them
 _BLOCKS = ((b"/*", b"*/"), (b'"""', b'"""'), (b"'''", b"'''"))
 
 
@@ -129,6 +131,9 @@ def of_name(name: str) -> Judged:
 
 def of_content(data: bytes) -> Judged:
     """What the comment or docstring at the top of a file says: generators sign their work there."""
+    head = data[:_HEAD].lower()
+    if not any(word in head for word in _BANNER_WORDS):
+        return OWN
     for number, text in _top_comment(data):
         if _BANNER.match(text):
             return Judged(Origin.GENERATED, f"line {number}: {text[:100].decode('utf-8', 'backslashreplace')}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from archscan.model.facts import Origin
@@ -15,6 +16,11 @@ class Stamp(NamedTuple):
     size: int
     mtime_ns: int
     ctime_ns: int
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """What a file's status says about its identity and age."""
+    return Stamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 class Unread(NamedTuple):

@@ -12,7 +12,7 @@ from archscan.sources import ignore, roots
 from archscan.sources.kinds import is_source
 from archscan.sources.origins import OWN, Judged, Origins, of_name
 from archscan.sources.shown import shown
-from archscan.sources.unread import Stamp, Unread
+from archscan.sources.unread import Stamp, Unread, stamp_of
 
 # Never code, and nobody wonders why they are left out: not worth a line in the summary.
 _SILENT = frozenset({".git", ".hg", ".svn", ".jj", "__pycache__"})
@@ -167,11 +167,6 @@ def found(path: str, disk: str, at: str, stamp: Stamp, judged: Judged, root: str
     judged = of_name(name) if judged.origin is Origin.OWN else judged
     below = shown(at[len(root or base) :].lstrip(os.sep))
     return Unread(path, disk, stamp.size, stamp, judged.origin, judged.evidence, shown(root), below)
-
-
-def stamp_of(status: os.stat_result) -> Stamp:
-    """What a file's status says about its identity and age."""
-    return Stamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _follow(links: list[_Link], result: Walk, visited: set[str], boundary: str) -> None:

@@ -1,0 +1,262 @@
+"""Keeps what a scan found in the user's cache directory, so that only what changed is read again.
+
+Three files a scan: where the files lay and how old they were (`.tree`, per place), the facts (`.facts`) and the indexes
+(`.index`), both named after the paths and everything that decides what they come to. Written whole and renamed into
+place: concurrent runs and kills leave an old file or a new one. Whatever is wrong with a file, it counts as absent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import pickle
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from archscan import __version__
+from archscan.model.facts import FileFacts
+from archscan.model.settings import ScanSettings
+from archscan.sources import Stamp, Unread
+
+MAX_BYTES = 512 << 20  # of all files together; the least recently used go first
+_MAGIC = b"archscan cache 1\n"
+_RACY_NS = 2_000_000_000  # a file changed this shortly before it was read may change again within the same time stamp
+_PLAIN = frozenset({"frozenset", "set", "bytearray", "complex", "range", "slice"})
+
+
+def default_directory() -> Path:
+    """The user's cache directory: $XDG_CACHE_HOME or what the platform uses."""
+    if os.environ.get("XDG_CACHE_HOME"):
+        base = Path(os.environ["XDG_CACHE_HOME"])
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path.home() / ".cache"
+    return base / "archscan"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is in the cache, for `archscan cache`."""
+
+    directory: Path
+    files: int
+    bytes: int
+    limit: int = MAX_BYTES
+
+
+def kept(directory: Path | None = None) -> Kept:
+    """How much the cache holds."""
+    directory = directory or default_directory()
+    sizes = [status.st_size for _, status in _listed(directory)]
+    return Kept(directory, len(sizes), sum(sizes))
+
+
+def clear(directory: Path | None = None) -> Kept:
+    """Removes everything; returns what was there."""
+    before = kept(directory)
+    for path, _ in _listed(before.directory):
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return before
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Content of a `.tree` file: which snapshot a place had, and what each file was when it was read."""
+
+    snapshot: str
+    entries: dict[str, tuple[Stamp | None, bytes]]  # path -> (stamp, digest); no stamp = look at the content again
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Content of a `.facts` file."""
+
+    digest: bytes  # of all contents
+    place: str
+    files: tuple[FileFacts, ...]
+    totals: Any  # what the pipeline counted
+
+
+class Cache:
+    """The cache as one scan sees it."""
+
+    def __init__(self, directory: Path, paths: Sequence[str], settings: ScanSettings, rules: str) -> None:
+        self.directory = directory
+        self._base = _hash(__version__, sys.version, _code(), rules, _that_matters(settings))
+        self._place = _hash(self._base, *(os.path.realpath(path) for path in paths))
+        self._tree = self._load(f"{self._place}.tree", Tree)
+
+    def trusted(self, source: Unread) -> bool:
+        """Whether a file is as it was, by its stamp alone."""
+        entry = self._tree.entries.get(source.path) if self._tree else None
+        return entry is not None and entry[0] is not None and entry[0] == source.stamp
+
+    def facts(self, sources: Iterable[Unread]) -> Snapshot | None:
+        """The facts of a tree in which nothing changed by its stamps; None if something did."""
+        sources = list(sources)
+        if self._tree is None or len(self._tree.entries) != len(sources) or not all(map(self.trusted, sources)):
+            return None
+        digests = (entry[1] for source in sources if (entry := self._tree.entries[source.path])[1])
+        return self.snapshot(self._tree.snapshot, combined(digests))
+
+    def snapshot(self, name: str, digest: bytes) -> Snapshot | None:
+        """The facts of a tree by the names and contents of its files."""
+        found = self._load(f"{name}.facts", Snapshot)
+        return found if found is not None and found.digest == digest else None
+
+    def name(self, sources: Iterable[Unread]) -> str:
+        """The name of the snapshot for files of these paths and origins."""
+        return _hash(self._base, *(f"{s.path}\0{s.origin.value}\0{s.below}" for s in sources))
+
+    def indexes(self, sources: Sequence[Unread]) -> dict[str, Any]:
+        """The indexes of these paths as they last were, here or in a tree of the same names, by path."""
+        names = (self.name(sources), self._tree.snapshot if self._tree else "")
+        return next((found for name in names if name and (found := self._load(f"{name}.index", dict))), {})
+
+    def keep_tree(self, name: str, sources: Iterable[Unread], digests: Mapping[str, bytes], began_ns: int) -> None:
+        """Remembers the files of this place; those that no front end wants have no digest and change nothing."""
+        young = began_ns - _RACY_NS
+        entries = {
+            source.path: (
+                source.stamp if source.stamp and _newest(source.stamp) < young else None,
+                digests.get(source.path, b""),
+            )
+            for source in sources
+        }
+        self._store(f"{self._place}.tree", Tree(name, entries))
+
+    def keep(self, name: str, indexed: dict[str, Any] | None, snapshot: Snapshot) -> None:
+        """Remembers indexes (None = as they were) and facts; drops what this place had under another name."""
+        if indexed is not None:
+            self._store(f"{name}.index", indexed)
+        self._store(f"{name}.facts", snapshot)
+        if self._tree and self._tree.snapshot != name:
+            for suffix in (".index", ".facts"):
+                with contextlib.suppress(OSError):
+                    (self.directory / f"{self._tree.snapshot}{suffix}").unlink()
+        _evict(self.directory)
+
+    @property
+    def place(self) -> str:
+        """What stands for the paths scanned."""
+        return self._place
+
+    def _load(self, name: str, kind: type) -> Any:
+        """The value in a file; None if there is none that can be trusted."""
+        path = self.directory / name
+        try:
+            with path.open("rb") as file:
+                if not _mine(os.fstat(file.fileno())):
+                    return None
+                data = file.read()
+            check = len(_MAGIC) + 4
+            if not data.startswith(_MAGIC) or zlib.crc32(data[check:]) != int.from_bytes(
+                data[len(_MAGIC) : check], "big"
+            ):
+                return None
+            value = _Loader(io.BytesIO(data[check:])).load()
+            os.utime(path)
+        except Exception:  # a file of another version, half of one, or not ours: the scan does without
+            return None
+        return value if isinstance(value, kind) else None
+
+    def _store(self, name: str, value: object) -> None:
+        """Writes a file and renames it into place. A full disk or a read-only home costs the cache, not the scan."""
+        payload = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=self.directory, prefix=".new-")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(_MAGIC + zlib.crc32(payload).to_bytes(4, "big"))
+                    file.write(payload)
+                Path(temporary).replace(self.directory / name)
+            except BaseException:
+                Path(temporary).unlink()
+                raise
+        except OSError:
+            return
+
+
+class _Loader(pickle.Unpickler):
+    """Makes values of archscan's own types only: a file that someone planted cannot call anything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == "builtins" and name in _PLAIN:
+            return super().find_class(module, name)
+        if module.startswith("archscan."):
+            found = super().find_class(module, name)
+            if isinstance(found, type):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no type of archscan's")
+
+
+def _that_matters(settings: ScanSettings) -> str:
+    """The settings that decide what a file comes to."""
+    return repr(astuple(replace(settings, jobs=0, use_cache=True, layers=frozenset()))) + repr(sorted(settings.layers))
+
+
+def _hash(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode("utf-8", "surrogateescape") + b"\1")
+    return digest.hexdigest()[:32]
+
+
+def combined(digests: Iterable[bytes]) -> bytes:
+    """What stands for several contents together."""
+    return hashlib.sha256(b"".join(digests)).digest()
+
+
+def _code() -> str:
+    """What stands for archscan's own code: a checkout changes without a new version."""
+    package = Path(__file__).parent
+    stamps = []
+    for path in sorted(package.rglob("*.py")):
+        status = path.stat()
+        stamps.append(f"{path.relative_to(package)} {status.st_size} {status.st_mtime_ns}")
+    return "\n".join(stamps)
+
+
+def _newest(stamp: Stamp) -> int:
+    return max(stamp.mtime_ns, stamp.ctime_ns)
+
+
+def _mine(status: os.stat_result) -> bool:
+    """Whether only this user can have written a file."""
+    return os.name != "posix" or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+
+
+def _listed(directory: Path) -> list[tuple[Path, os.stat_result]]:
+    found = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(directory):
+            with contextlib.suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    found.append((Path(entry.path), entry.stat()))
+    return found
+
+
+def _evict(directory: Path) -> None:
+    """Removes the least recently used files above the limit, and what killed runs left behind."""
+    files = sorted(_listed(directory), key=lambda item: item[1].st_mtime, reverse=True)
+    total = 0
+    hour_ago = time.time() - 3600
+    for path, status in files:
+        total += status.st_size
+        left_behind = path.name.startswith(".new-") and status.st_mtime < hour_ago
+        if total > MAX_BYTES or left_behind:
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -1,0 +1,180 @@
+"""The steps of the front ends, index -> link -> gates, spread over processes in chunks, results in a fixed order."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from archscan.frontends import registry
+from archscan.frontends.protocol import Context, FrontEnd
+from archscan.model.facts import Failed, FileFacts, Skipped, Source
+from archscan.model.merge import merged
+from archscan.sources import Unread, read
+from archscan.workers import Died, Mapper, Shipped
+
+Task = TypeVar("Task", bound=NamedTuple)
+
+
+class Indexed(NamedTuple):
+    """What one file came to: packed indexes by front end, or why there are none. Keyed by content in the cache."""
+
+    path: str
+    digest: bytes  # of the content; empty = could not be read, never cached
+    size: int
+    outcome: Source | Skipped | Failed  # a Source without its data
+    indexes: tuple[tuple[str, bytes], ...] = ()
+
+
+class Wanted(NamedTuple):
+    """A file to index, unless its content still has this digest."""
+
+    unread: Unread
+    known: bytes = b""
+
+
+@dataclass
+class _Project:
+    """Everything linked, as `gates` needs it. `indexes` stays behind when this is sent to another machine."""
+
+    context: Context
+    linked: dict[str, Any]
+    indexes: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"context": self.context, "linked": self.linked, "indexes": {}}
+
+
+def index(
+    wanted: Sequence[Wanted], context: Context, mapper: Mapper, parts: int, overlay: Mapping[str, bytes]
+) -> list[Indexed | None]:
+    """What every file comes to, in the order given; None for those whose content is the one known."""
+    shipped: Shipped[tuple[Context, Mapping[str, bytes]]] = Shipped((context, overlay))
+    chunks = _chunks(wanted, parts, [task.unread.size for task in wanted])
+    found = _spread(mapper, partial(_index_chunk, shipped), chunks)
+    return [
+        _crashed(task.unread, one) if isinstance(one, Died) else one for task, one in zip(wanted, found, strict=True)
+    ]
+
+
+def gates(indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int) -> tuple[FileFacts, ...]:
+    """The facts of every file that some front end found worth an index, in path order."""
+    project = _Project(context, {})
+    for end in registry.front_ends(context.settings.layers):
+        mine = {one.path: pickle.loads(blob) for one in indexed for name, blob in one.indexes if name == end.name}
+        project.linked[end.name] = end.link(mine, context)
+        project.indexes.update(((end.name, path), value) for path, value in mine.items())
+    tasks = [one for one in indexed if one.indexes]
+    weights = [sum(len(blob) for _, blob in one.indexes) for one in tasks]
+    found = _spread(mapper, partial(_gates_chunk, Shipped(project)), _chunks(tasks, parts, weights))
+    return merged(facts for one in found if not isinstance(one, Died) and one is not None for facts in one)
+
+
+def _index_chunk(
+    shipped: Shipped[tuple[Context, Mapping[str, bytes]]], chunk: Sequence[Wanted]
+) -> list[Indexed | None]:
+    """What the files of a chunk come to; None for those whose content is known."""
+    context, overlay = shipped.value
+    ends = registry.front_ends(context.settings.layers)
+    found: list[Indexed | None] = []
+    for task, source in zip(chunk, read((task.unread for task in chunk), overlay), strict=True):
+        if isinstance(source, Failed):
+            found.append(Indexed(source.path, b"", 0, source))
+        elif isinstance(source, Skipped):
+            found.append(Indexed(source.path, hashlib.sha256(source.reason.encode()).digest(), 0, source))
+        else:
+            digest = hashlib.sha256(source.data).digest()
+            found.append(None if digest == task.known else _index_one(source, digest, ends, context))
+    return found
+
+
+def _index_one(source: Source, digest: bytes, ends: Sequence[FrontEnd], context: Context) -> Indexed:
+    """One file through every front end that wants it. A front end that raises loses this file, not the scan."""
+    size = len(source.data)
+    packed: list[tuple[str, bytes]] = []
+    try:
+        for end in ends:
+            if end.wants(source.path):
+                value = end.index(source, context)
+                if value is not None:
+                    packed.append((end.name, pickle.dumps(value, pickle.HIGHEST_PROTOCOL)))
+    except Exception as error:
+        return Indexed(source.path, b"", size, Failed(source.path, _internal(error)))
+    return Indexed(source.path, digest, size, replace(source, data=b""), tuple(packed))
+
+
+def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[tuple[FileFacts, ...]]:
+    """The facts of the files of a chunk, one tuple a file with a member for each front end."""
+    project = shipped.value
+    ends = {end.name: end for end in registry.front_ends(project.context.settings.layers)}
+    return [tuple(_facts(one, ends, project)) for one in chunk]
+
+
+def _facts(one: Indexed, ends: Mapping[str, FrontEnd], project: _Project) -> Iterator[FileFacts]:
+    for name, blob in one.indexes:
+        value = project.indexes.get((name, one.path))
+        try:
+            facts = ends[name].gates(
+                pickle.loads(blob) if value is None else value, project.linked[name], project.context
+            )
+        except Exception as error:
+            facts = FileFacts(one.path, one.size, problems=(_internal(error),))
+        yield _placed(facts, one)
+
+
+def _placed(facts: FileFacts, one: Indexed) -> FileFacts:
+    """The facts with what discovery knows of the file."""
+    source = one.outcome
+    assert isinstance(source, Source)
+    return replace(
+        facts,
+        size=one.size,
+        origin=source.origin,
+        evidence=source.evidence,
+        root=source.root,
+        below=source.below,
+        disk=source.disk,
+    )
+
+
+def _internal(error: Exception) -> str:
+    """An error of ours in one file, in words that can be reported."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {frames[-1].name}:{frames[-1].lineno}" if frames else ""
+    return f"internal error{where}: {type(error).__name__}: {error}; please report it"
+
+
+def _crashed(unread: Unread, died: Died) -> Indexed:
+    reason = f"the process that read it died ({died.reason}); please report it"
+    return Indexed(unread.path, b"", unread.size, Failed(unread.path, reason, unread.named))
+
+
+def _chunks(tasks: Sequence[Task], parts: int, weights: Sequence[int]) -> list[list[Task]]:
+    """About `parts` runs of neighbours of about equal weight; a file costs a little even if it is empty."""
+    total = sum(weights) + 2000 * len(tasks)
+    limit = max(total // max(parts, 1), 1)
+    chunks: list[list[Task]] = []
+    room = 0
+    for task, weight in zip(tasks, weights, strict=True):
+        if room <= 0:
+            chunks.append([])
+            room = limit
+        chunks[-1].append(task)
+        room -= weight + 2000
+    return chunks
+
+
+def _spread(mapper: Mapper, function: Any, chunks: list[list[Task]]) -> Iterator[Any]:
+    """The results for all tasks, in order. A chunk whose process died is done again file by file: which was it?"""
+    for chunk, answer in zip(chunks, mapper.map(function, chunks), strict=True):
+        if not isinstance(answer, Died):
+            yield from answer
+        elif len(chunk) == 1:
+            yield answer
+        else:
+            yield from _spread(mapper, function, [[task] for task in chunk])

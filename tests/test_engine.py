@@ -1,0 +1,350 @@
+"""Facts come out the same over any number of processes, any order and any state of the cache."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from archscan import cache, engine, pipeline
+from archscan.catalog.types import Catalog, MacroFacts
+from archscan.frontends import registry
+from archscan.frontends.protocol import Context, Overlay
+from archscan.model.facts import Facts, FileFacts, Link, LinkKind, Source
+from archscan.model.settings import ScanSettings
+from archscan.model.target import HOST, Target, Universe
+
+CATALOG = Catalog(
+    universe=Universe((HOST, Target(120))),
+    architectures={},
+    product_names={},
+    macros=MacroFacts({}, {}, {}, {}, frozenset()),
+    features={},
+    evidence=(),
+    rules={},
+    packages={},
+    messages=(),
+    digest="rules",
+)
+
+
+class Words:
+    """A front end for tests: a file's facts are its words, and how many files of the project share each."""
+
+    name = "words"
+    indexed: list[str] = []  # noqa: RUF012  what this process indexed
+
+    def wants(self, path: str) -> bool:
+        return path.endswith(".cu")
+
+    def index(self, source: Source, context: Context) -> tuple[str, ...] | None:
+        self.indexed.append(source.path)
+        if b"crash" in source.data:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if b"raise" in source.data:
+            raise ValueError("no words")
+        return tuple(source.data.decode("utf-8", "replace").split()) or None
+
+    def link(self, indexes: Mapping[str, tuple[str, ...]], context: Context) -> dict[str, int]:
+        words = [word for path in sorted(indexes) for word in set(indexes[path])]
+        return {word: words.count(word) for word in words}
+
+    def gates(self, index: tuple[str, ...], project: dict[str, int], context: Context) -> FileFacts:
+        links = tuple(Link(LinkKind.CALLS, word, str(project[word]), 1) for word in index)
+        return FileFacts("unset", 0, links=links)
+
+
+class Placed(Words):
+    """The same, with the path in its place, as real front ends do."""
+
+    def index(self, source: Source, context: Context) -> tuple[str, ...] | None:
+        words = super().index(source, context)
+        return None if words is None else (source.path, *words)
+
+    def link(self, indexes: Mapping[str, tuple[str, ...]], context: Context) -> dict[str, int]:
+        return super().link({path: words[1:] for path, words in indexes.items()}, context)
+
+    def gates(self, index: tuple[str, ...], project: dict[str, int], context: Context) -> FileFacts:
+        return replace(super().gates(index[1:], project, context), path=index[0])
+
+
+@pytest.fixture(autouse=True)
+def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
+    monkeypatch.setattr(registry, "front_ends", lambda layers=frozenset(): (Placed(),))
+    monkeypatch.setattr(engine, "_ALONE", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    Words.indexed.clear()
+    yield Words.indexed
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    base = tmp_path / "project"
+    for number in range(40):
+        path = base / f"d{number % 3}" / f"f{number:02}.cu"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"alpha w{number} " * (number % 7))
+    old = 1_600_000_000
+    for path in base.rglob("*"):
+        os.utime(path, (old, old))
+    return base
+
+
+def scan(base: Path, jobs: int = 1, cached: bool = False, **other: object) -> Facts:
+    settings = ScanSettings(jobs=jobs, use_cache=cached)
+    return pipeline.scan([str(base)], CATALOG, settings, **other)  # type: ignore[arg-type]
+
+
+def test_any_number_of_processes_gives_the_same(project: Path) -> None:
+    alone = scan(project)
+    assert len(alone.files) == 34
+    assert alone.files_read == 40
+    assert [f.path for f in alone.files] == sorted(f.path for f in alone.files)
+    assert alone.files[0].disk == str(project / alone.files[0].path)
+    for jobs in (2, 3, 7):
+        assert scan(project, jobs) == alone
+
+
+def test_any_executor_with_a_map_will_do(project: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        assert scan(project, mapper=pool) == scan(project)
+
+
+def test_everything_that_travels_can_be_pickled(project: Path) -> None:
+    import pickle
+
+    class Remote:
+        def map(self, function, items):  # type: ignore[no-untyped-def]
+            shipped = pickle.dumps(function)
+            return [pickle.loads(pickle.dumps(pickle.loads(shipped)(item))) for item in items]
+
+    assert scan(project, mapper=Remote()) == scan(project)
+
+
+def test_processes_start_fresh_where_forks_are_not_safe(project: Path) -> None:
+    from archscan import workers
+
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        with workers.local(2) as mapper:
+            assert list(mapper.map(abs, [-1, -2, 3])) == [1, 2, 3]
+            assert not isinstance(mapper, workers.Forks)
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_file_that_kills_its_process_fails_alone(project: Path) -> None:
+    (project / "d0/f00.cu").write_text("crash")
+    facts = scan(project, 2)
+    (failed,) = facts.failed
+    assert failed.path == "d0/f00.cu"
+    assert "died (signal 9)" in failed.reason
+    assert len(facts.files) == 34
+
+
+def test_a_file_that_raises_fails_alone(project: Path) -> None:
+    (project / "d0/f00.cu").write_text("raise")
+    for jobs in (1, 2):
+        facts = scan(project, jobs)
+        (failed,) = facts.failed
+        assert "internal error at index" in failed.reason
+        assert "ValueError: no words" in failed.reason
+        assert len(facts.files) == 34
+
+
+def test_an_error_outside_of_any_file_is_raised_with_its_traceback() -> None:
+    from archscan.workers import Forks, WorkerError
+
+    with pytest.raises(WorkerError, match="TypeError"):
+        list(Forks(2).map(len, [[1], 3]))  # type: ignore[list-item]
+
+
+def test_large_answers_and_many_items_arrive_whole() -> None:
+    from archscan.workers import Forks
+
+    assert list(Forks(3).map(bytes, [3_000_000, 0, 5])) == [bytes(3_000_000), b"", bytes(5)]
+    assert list(Forks(2).map(abs, range(5000))) == list(range(5000))
+
+
+def test_stopping_early_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    from archscan.workers import Forks
+
+    born: list[int] = []
+    fork = os.fork
+    monkeypatch.setattr(os, "fork", lambda: born.append(child := fork()) or child)
+    results = Forks(2).map(abs, range(100))
+    assert next(iter(results)) == 0
+    results.close()
+    assert len(born) == 2
+    for child in born:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(child, os.WNOHANG)
+
+
+def test_nothing_is_read_again_if_nothing_changed(project: Path, words: list[str]) -> None:
+    first = scan(project, cached=True)
+    assert len(words) == 40
+    words.clear()
+    assert scan(project, cached=True) == first
+    assert words == []
+
+
+def test_only_what_changed_is_read_again(project: Path, words: list[str]) -> None:
+    scan(project, cached=True)
+    (project / "d0/f03.cu").write_text("new words")
+    (project / "d1/f01.cu").unlink()
+    (project / "d1/added.cu").write_text("alpha")
+    words.clear()
+    changed = scan(project, cached=True)
+    assert sorted(words) == ["d0/f03.cu", "d1/added.cu"]
+    assert changed == scan(project)
+
+
+def test_touching_a_file_changes_nothing(project: Path, words: list[str]) -> None:
+    first = scan(project, cached=True)
+    (project / "d0/f03.cu").touch()
+    words.clear()
+    assert scan(project, cached=True) == first
+    assert words == []
+
+
+def test_an_edit_within_the_same_time_stamp_is_seen(project: Path) -> None:
+    path = project / "d0/f03.cu"
+    path.write_text("one two")
+    before = path.stat()
+    first = scan(project, cached=True)
+    path.write_text("two one")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert scan(project, cached=True) != first
+
+
+def test_a_copy_elsewhere_is_known_by_its_content(project: Path, tmp_path: Path, words: list[str]) -> None:
+    import shutil
+
+    scan(project, cached=True)
+    shutil.copytree(project, tmp_path / "copy")
+    words.clear()
+    copy = scan(tmp_path / "copy", cached=True)
+    assert words == []
+    assert copy.files[0].disk.startswith(str(tmp_path / "copy"))
+    assert copy == scan(tmp_path / "copy")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"defines": (("X", "1"),)}, {"cuda": "12.8"}, {"layers": frozenset({"preprocessor"})}],
+)
+def test_other_settings_are_other_entries(project: Path, words: list[str], change: dict[str, object]) -> None:
+    scan(project, cached=True)
+    words.clear()
+    pipeline.scan([str(project)], CATALOG, ScanSettings(jobs=1, **change))  # type: ignore[arg-type]
+    assert len(words) == 40
+
+
+def test_other_rules_are_other_entries(project: Path, words: list[str]) -> None:
+    scan(project, cached=True)
+    words.clear()
+    pipeline.scan([str(project)], replace(CATALOG, digest="other"), ScanSettings(jobs=1))
+    assert len(words) == 40
+
+
+def test_overlaid_bytes_are_never_kept(project: Path) -> None:
+    first = scan(project, cached=True)
+    overlay = Overlay((("d0/f03.cu", b"other words"),))
+    assert scan(project, cached=True, overlay=overlay) != first
+    assert scan(project, cached=True) == first
+
+
+def test_a_file_that_failed_is_tried_again(project: Path) -> None:
+    bad = project / "d0/f00.cu"
+    bad.write_text("raise")
+    os.utime(bad, (1_600_000_000, 1_600_000_000))
+    assert scan(project, cached=True).failed
+    assert scan(project, cached=True).failed
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "foreign", "writable", "other-magic"])
+def test_whatever_is_wrong_with_the_cache_it_is_ignored(project: Path, damage: str, tmp_path: Path) -> None:
+    first = scan(project, cached=True)
+    for path in (tmp_path / "cache/archscan").iterdir():
+        data = path.read_bytes()
+        if damage == "cut":
+            path.write_bytes(data[: len(data) // 2])
+        elif damage == "flip":
+            path.write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+        elif damage == "empty":
+            path.write_bytes(b"")
+        elif damage == "foreign":
+            path.write_bytes(_planted())
+        elif damage == "other-magic":
+            path.write_bytes(b"archscan cache 0\n" + data[17:])
+        else:
+            path.chmod(0o666)
+    assert scan(project, cached=True) == first
+    assert not (tmp_path / "pwned").exists()
+
+
+def _planted() -> bytes:
+    """A pickle that would write a file, with a right check sum."""
+    import pickle
+    import zlib
+
+    class Evil:
+        def __reduce__(self):  # type: ignore[no-untyped-def]
+            return os.mkdir, ("pwned",)
+
+    payload = pickle.dumps(Evil())
+    return b"archscan cache 1\n" + zlib.crc32(payload).to_bytes(4, "big") + payload
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_else(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert scan(project, cached=True) == scan(project)
+
+
+def test_the_cache_lies_in_no_scanned_tree(project: Path, tmp_path: Path) -> None:
+    before = sorted(project.rglob("*"))
+    scan(project, cached=True)
+    assert sorted(project.rglob("*")) == before
+    assert cache.default_directory() == tmp_path / "cache/archscan"
+    kept = cache.kept()
+    assert kept.files == 3
+    assert kept.bytes > 0
+    assert cache.clear() == kept
+    assert cache.kept().files == 0
+
+
+def test_the_cache_is_bounded(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MAX_BYTES", 100)
+    first = scan(project, cached=True)
+    assert cache.kept().bytes <= 100
+    assert scan(project, cached=True) == first
+
+
+def test_no_cache_writes_nothing(project: Path) -> None:
+    scan(project)
+    assert cache.kept().files == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_concurrent_scans_share_the_cache(project: Path) -> None:
+    alone = scan(project)
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if all(scan(project, cached=True) == alone for _ in range(5)) else 1)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0, 0]
