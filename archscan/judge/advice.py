@@ -124,11 +124,16 @@ def _is_silent_harm(weighed: Weighed) -> bool:
 
 
 def _known_bad(weighed: Weighed) -> Advised | None:
-    """The comment beside it says that it goes wrong elsewhere."""
-    word = weighed.case.words.known_bad
-    if not word:
-        return None
-    return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, "the comment beside it names a known fault", word)
+    """The comment beside it says that it goes wrong elsewhere, or that this generation lacks something."""
+    case = weighed.case
+    if case.words.known_bad:
+        why = "the comment beside it names a known fault"
+        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.known_bad)
+    named = chips_named(case.gate.near, weighed.catalog) if case.words.lacks else frozenset()
+    if not case.needs.sure and any(sm // 10 == weighed.selection.major for sm in named):
+        why = "the comment beside it says that the target lacks something"
+        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.lacks)
+    return None
 
 
 def _limits(weighed: Weighed) -> Advised | None:

@@ -1,4 +1,4 @@
-"""Reads the typed notes that front ends leave on the arms of a gate: `smem_bytes`, and `smem_bytes:1` for the second."""
+"""Reads the typed notes that front ends leave on the arms of a gate: `smem_bytes`, or `smem_bytes:1` for one arm."""
 
 from __future__ import annotations
 

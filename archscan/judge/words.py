@@ -20,8 +20,8 @@ _KNOWN_BAD = re.compile(
     re.I,
 )
 _LACKS = re.compile(
-    r"\blacks?\b|not supported|unsupported|does(?:n't| not) (?:have|support|exist)|no (?:hardware|native) |requires?\b|\bneeds?\b"
-    r"|\bonly\b|\bmissing\b",
+    r"\blacks?\b|\bunsupported\b|not supported on|does(?:n't| not) (?:have|support|exist)|\bno (?:hardware|native) "
+    r"|\bmissing on\b",
     re.I,
 )
 _PERFORMANCE = re.compile(
@@ -79,7 +79,7 @@ def words(gate: Gate, *more: str) -> Words:
     return Words(
         workaround=gate.note("quirk") or _found(_WORKAROUND, names),
         known_bad=_found(_KNOWN_BAD, said),
-        lacks=_found(_LACKS, " ".join((said, *more))),
+        lacks=_found(_LACKS, said),
         performance=_found(_PERFORMANCE, said),
         portable=_found(_PORTABLE, said),
         binary=_found(_BINARY, names),
