@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from archscan.model.finding import Problem
+from archscan.model.finding import Advice, Consequence, Problem
 from archscan.model.report import Report
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import HIDDEN_FLAGS, Page, by_level, counts
@@ -92,3 +92,31 @@ def _rests_on(report: Report, options: RenderOptions, shown: Page) -> Rows:
         places = ", ".join(f"{options.typed(path)}:{line}" for path, line in unused[:5])
         rows.append(("unused", f"{counted(len(unused), 'suppression')} without effect: {places}"))
     return rows + [("note", one_line(note)) for note in report.notes]
+
+
+_SILENT = frozenset({Consequence.SILENT_NOOP, Consequence.RACE, Consequence.WRONG_RESULT})
+_SLOW = frozenset({Consequence.SLOW_FALLBACK, Consequence.DEGRADED_TUNING})
+_NONE = frozenset({Consequence.NO_EFFECT, Consequence.CORRECT_EXCLUSION})
+
+
+def verdict_sentence(report: Report, include_leave: bool) -> str:
+    """The report in one sentence: how much goes wrong for the target, silently or not."""
+    shown = [f for f in report.findings if include_leave or f.advice is not Advice.LEAVE]
+    name = report.selection.name
+    if not shown:
+        seen = sum(len(file.gates) for file in report.facts.files)
+        return f"Nothing goes wrong for {name}: {counted(seen, 'gate')} seen, {len(report.undecided)} undecided."
+    kinds = Counter(_outcome(f.consequence) for f in shown)
+    parts = [f"{number} {kind}" for kind in _OUTCOMES if (number := kinds[kind])]
+    return f"{counted(len(shown), 'gate')} go{'es' if len(shown) == 1 else ''} wrong for {name}: {', '.join(parts)}."
+
+
+_OUTCOMES = ("silently wrong", "failing or refusing", "slower than need be", "without effect")
+
+
+def _outcome(consequence: Consequence) -> str:
+    if consequence in _SILENT:
+        return _OUTCOMES[0]
+    if consequence in _SLOW:
+        return _OUTCOMES[2]
+    return _OUTCOMES[3] if consequence in _NONE else _OUTCOMES[1]

@@ -55,7 +55,7 @@ def cell(yes: int, unknown: int, sm: int, universe: Universe) -> Cell:
 
 
 def rows(gates: Sequence[Gate], universe: Universe, sms: Sequence[int]) -> tuple[Row, ...]:
-    """A row for every arm with a condition; equal ones of a file are folded, those that all columns take alike left out."""
+    """A row for every arm that has a condition and tells the columns apart; equal ones of a file are folded."""
     found: dict[object, Row] = {}
     for gate in gates:
         for arm in gate.arms:

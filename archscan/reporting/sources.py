@@ -26,11 +26,15 @@ class Sources:
         self._starts: dict[str, list[int] | None] = {}
         self._hashes: dict[str, tuple[str, ...] | None] = {}
 
+    def data(self, path: str) -> bytes | None:
+        """The bytes of a file; None if it cannot be had."""
+        return self._read(path)
+
     def lines(self, path: str) -> Sequence[str] | None:
         """The lines of a file without their ends, bytes that are not UTF-8 as `\\xNN`; None if it cannot be had."""
         if path not in self._lines:
             data = self._read(path)
-            self._lines[path] = None if data is None else _decoded(data)
+            self._lines[path] = None if data is None else decoded(data)
         return self._lines[path]
 
     def position(self, path: str, offset: int) -> tuple[int, int] | None:
@@ -53,7 +57,8 @@ class Sources:
         return hashes[line - 1] if hashes and line <= len(hashes) else None
 
 
-def _decoded(data: bytes) -> tuple[str, ...]:
+def decoded(data: bytes) -> tuple[str, ...]:
+    """The lines of a file as they are shown."""
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace")
     return tuple(line.removesuffix("\r") for line in text.split("\n"))
 
