@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from archscan.workers import Mapper, cores, local
 if TYPE_CHECKING:
     from archscan.steps import Indexed
 
+Watch = Callable[[int, int], None]  # told (files read, files to read) now and then
 _ALONE = 1_000_000  # bytes; less is read faster in one process than processes start
 _CHUNKS = 8  # a process: enough that none waits long for the last one
 
@@ -37,6 +38,7 @@ def run(
     context: Context,
     overlay: Mapping[str, bytes] | None = None,
     mapper: Mapper | None = None,
+    watch: Watch | None = None,
 ) -> Facts:
     """The facts of every file found. `overlay` has bytes that stand for a file's own and are never cached."""
     with _without_collector():
@@ -46,7 +48,7 @@ def run(
             known = cache.facts(discovery.sources)
             if known is not None:
                 return _facts(discovery, known)
-        return _facts(discovery, _scanned(discovery.sources, context, overlay or {}, mapper, cache))
+        return _facts(discovery, _scanned(discovery.sources, context, overlay or {}, mapper, cache, watch))
 
 
 @contextlib.contextmanager
@@ -67,6 +69,7 @@ def _scanned(
     overlay: Mapping[str, bytes],
     mapper: Mapper | None,
     cache: Cache | None,
+    watch: Watch | None,
 ) -> Snapshot:
     """The facts of these files, as far as possible from the cache; updates the cache."""
     from archscan import steps
@@ -78,7 +81,7 @@ def _scanned(
     known: dict[str, Indexed] = cache.indexes(sources) if cache else {}
     name = cache.name(sources) if cache else ""
     with _mapper(mapper, context.settings.jobs, sum(source.size for source in wanted)) as (spread, parts):
-        indexed = _indexed(wanted, known, context, overlay, (spread, parts), cache)
+        indexed = _indexed(wanted, known, context, overlay, (spread, parts), cache, watch)
         digest = combined(one.digest for one in indexed)
         unchanged = cache.snapshot(name, digest) if cache else None
         if unchanged is None:
@@ -100,14 +103,19 @@ def _indexed(
     overlay: Mapping[str, bytes],
     spread: tuple[Mapper, int],
     cache: Cache | None,
+    watch: Watch | None,
 ) -> list[Indexed]:
     """What every file comes to; only files that may have changed are read."""
     from archscan import steps
 
     doubtful = [one for one in wanted if one.path not in known or cache is None or not cache.trusted(one)]
     tasks = [steps.Wanted(one, known[one.path].digest if one.path in known else b"") for one in doubtful]
-    found = steps.index(tasks, context, *spread, overlay)
-    read = {task.unread.path: one for task, one in zip(tasks, found, strict=True) if one is not None}
+    read: dict[str, Indexed] = {}
+    for done, (task, found) in enumerate(zip(tasks, steps.index(tasks, context, *spread, overlay), strict=True), 1):
+        if found is not None:
+            read[task.unread.path] = found
+        if watch and (done % 64 == 0 or done == len(tasks)):
+            watch(done, len(tasks))
     return [read.get(one.path) or _at(known[one.path], one) for one in wanted]
 
 

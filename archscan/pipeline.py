@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from archscan.catalog.types import Catalog
-from archscan.engine import run
+from archscan.engine import Watch, run
 from archscan.frontends.protocol import Context, Overlay
 from archscan.model.facts import Facts
 from archscan.model.report import Report
@@ -21,15 +21,16 @@ def scan(
     settings: ScanSettings,
     overlay: Overlay | None = None,
     mapper: Mapper | None = None,
+    watch: Watch | None = None,
 ) -> Facts:
     """Everything the code under `paths` says about architectures, for any target.
 
     `mapper` is the executor that spreads the work: by default processes on this machine, else anything with the `map`
-    of concurrent.futures, such as Dask's `client.get_executor()`. Raises archscan.errors.UserError if there is nothing
-    to scan.
+    of concurrent.futures, such as Dask's `client.get_executor()`. `watch` is told now and then how many files of how
+    many are read. Raises archscan.errors.UserError if there is nothing to scan.
     """
     discovery = discover(paths, settings, vendored_trees(catalog.packages))
-    return run(discovery, Context(catalog, settings), dict((overlay or Overlay()).files), mapper)
+    return run(discovery, Context(catalog, settings), dict((overlay or Overlay()).files), mapper, watch)
 
 
 def report(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Report:

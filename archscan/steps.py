@@ -50,14 +50,13 @@ class _Project:
 
 def index(
     wanted: Sequence[Wanted], context: Context, mapper: Mapper, parts: int, overlay: Mapping[str, bytes]
-) -> list[Indexed | None]:
+) -> Iterator[Indexed | None]:
     """What every file comes to, in the order given; None for those whose content is the one known."""
     shipped: Shipped[tuple[Context, Mapping[str, bytes]]] = Shipped((context, overlay))
     chunks = _chunks(wanted, parts, [task.unread.size for task in wanted])
     found = _spread(mapper, partial(_index_chunk, shipped), chunks)
-    return [
-        _crashed(task.unread, one) if isinstance(one, Died) else one for task, one in zip(wanted, found, strict=True)
-    ]
+    for task, one in zip(wanted, found, strict=True):
+        yield _crashed(task.unread, one) if isinstance(one, Died) else one
 
 
 def gates(indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int) -> tuple[FileFacts, ...]:

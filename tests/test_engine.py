@@ -348,3 +348,9 @@ def test_concurrent_scans_share_the_cache(project: Path) -> None:
             os._exit(0 if all(scan(project, cached=True) == alone for _ in range(5)) else 1)
         children.append(child)
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0, 0]
+
+
+def test_progress_is_told(project: Path) -> None:
+    told: list[tuple[int, int]] = []
+    scan(project, 2, watch=lambda done, total: told.append((done, total)))
+    assert told[-1] == (40, 40)
