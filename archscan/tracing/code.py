@@ -46,6 +46,12 @@ class Code:
             self._bytes[path] = self._load(path)
         return self._bytes[path]
 
+    def peek(self, path: str) -> bytes:
+        """The bytes of a file that is only searched: not kept, as there may be hundreds of megabytes of them."""
+        if path in self._bytes or path.endswith(".py"):
+            return self.data(path)
+        return self._load(path)
+
     def module(self, path: str) -> python_calls.Module:
         if path not in self._modules:
             self._modules[path] = python_calls.read(self.data(path), path)
@@ -60,7 +66,7 @@ class Code:
         """Those of `paths` in which `name` occurs as a whole word."""
         needle = name.encode("utf-8", "backslashreplace")
         word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(needle))
-        return [path for path in paths if needle in self.data(path) and word.search(self.data(path))]
+        return [path for path in paths if needle in (data := self.peek(path)) and word.search(data)]
 
 
 class _Links(Mapping[str, tuple[Link, ...]]):
@@ -75,7 +81,7 @@ class _Links(Mapping[str, tuple[Link, ...]]):
             raise KeyError(path)
         if path not in self._known:
             find = python_links if path.endswith(".py") else cuda_links
-            self._known[path] = find(self._code.data(path), path)
+            self._known[path] = find(self._code.peek(path), path)
         return self._known[path]
 
     def __iter__(self):  # type: ignore[no-untyped-def]

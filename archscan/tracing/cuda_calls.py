@@ -156,7 +156,7 @@ class _Scanner:
     def _directive(self, word: bytes, match: re.Match[bytes]) -> None:
         if word == b"define":
             name = _MACRO_NAME.match(match.group(2))
-            if name and len(match.group(2)) > name.end():
+            if name:
                 self._define(name.group(1).decode(), "macro", match.start(), match.end())
         elif word == b"endif":
             if self.branches:

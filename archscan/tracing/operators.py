@@ -85,6 +85,22 @@ class Reach:
                     waiting.setdefault(owner, []).append(found)
         return frozenset(seen)
 
+    def through(self, places: Iterable[Place], reached: Iterable[frozenset[Place]]) -> frozenset[Place]:
+        """What leads to `places` within what is `reached` from outside, and all that `places` reach themselves."""
+        inside = frozenset[Place]().union(*reached)
+        leading: dict[Place, list[Place]] = {}
+        for place in inside:
+            for found in self._mentioned(place):
+                leading.setdefault(found, []).append(place)
+        above: set[Place] = set()
+        pending = list(places)
+        while pending:
+            place = pending.pop()
+            if place not in above:
+                above.add(place)
+                pending += leading.get(place, ())
+        return frozenset(above) | self.from_places(places)
+
     def _mentioned(self, place: Place) -> tuple[Place, ...]:
         """The definitions named in a body, as far as its translation units see them or another source defines them.
 

@@ -187,7 +187,7 @@ class _Reader:
             return
         qualified = f"{scope}.{_text(name)}" if scope else _text(name)
         decorators = [child for child in node.named_children if child.type == "decorator"]
-        names = frozenset[str]().union(*(_names(d) for d in decorators))
+        names = frozenset[str]().union(*(_all_names(d) for d in decorators))
         for decorator in decorators:
             self.expression(decorator, scope, guards, depth + 1)
             self.registered += [(text, qualified) for text in _strings(decorator) if "::" in text]
@@ -309,7 +309,31 @@ def _guard(node: Node) -> Guard:
 
 
 def _names(node: Node) -> frozenset[str]:
-    """Every identifier below `node`, attribute names included."""
+    """What a condition asks: functions called, attributes read, bare names; not their arguments or owners."""
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if current.type == "identifier":
+            found.add(_text(current))
+        elif current.type == "call":
+            function = current.child_by_field_name("function")
+            stack += [function] if function is not None else []
+        elif current.type == "attribute":
+            attribute, inner = current.child_by_field_name("attribute"), current.child_by_field_name("object")
+            found.add(_text(attribute) if attribute is not None else "")
+            stack += [inner] if inner is not None and inner.type == "call" else []
+        elif not _asks_for_none(current):
+            stack += current.named_children
+    return frozenset(found)
+
+
+def _asks_for_none(node: Node) -> bool:
+    return node.type == "comparison_operator" and any(child.type == "none" for child in node.named_children)
+
+
+def _all_names(node: Node) -> frozenset[str]:
+    """Every identifier below `node`."""
     found: set[str] = set()
     stack = [node]
     while stack:

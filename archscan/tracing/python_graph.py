@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -230,16 +229,19 @@ class PythonGraph:
 
     # -- walking -----------------------------------------------------------------------------------------------------
 
-    def callees(self, fn: Fn) -> Iterator[tuple[Call, Entity]]:
-        """What a function calls or mentions, as far as it is scanned; calls in functions nested in it included."""
+    def callees(self, fn: Fn) -> list[tuple[Call, Fn | Operator]]:
+        """What a function itself calls or passes on, as far as it is scanned.
+
+        A function that hands out several nested ones is a namespace: whoever takes one of them calls that one.
+        """
         module = self.code.module(fn.path)
-        inner = fn.name + "."
-        for scope, calls in module.calls_by_caller.items():
-            if scope == fn.name or scope.startswith(inner):
-                for call in calls:
-                    for entity in self.resolve(fn.path, scope, call.callee):
-                        if isinstance(entity, Fn | Operator):
-                            yield call, entity
+        found: list[tuple[Call, Fn | Operator]] = []
+        for call in module.calls_by_caller.get(fn.name, ()):
+            for entity in self.resolve(fn.path, fn.name, call.callee):
+                if isinstance(entity, Fn | Operator):
+                    found.append((call, entity))
+        handed = {e for c, e in found if c.mention and isinstance(e, Fn) and e.name.startswith(fn.name + ".")}
+        return [(c, e) for c, e in found if len(handed) < 2 or e not in handed]
 
     def callers(self, target: Fn | Operator) -> list[tuple[Fn, Call]]:
         """Every function that calls or mentions `target`, with the place; ("" functions: module level)."""

@@ -1,0 +1,45 @@
+"""Sums a chain up in one sentence: how many gates shut the target out, and which to open together."""
+
+from __future__ import annotations
+
+from archscan.tracing.start import Start
+from archscan.tracing.states import SHUT, UNKNOWN, GateState
+
+_NAMED = 12
+
+
+def sentence(start: Start, run: tuple[GateState, ...], built: tuple[GateState, ...], remarks: list[str]) -> str:
+    """`shut by 4 of 7 gates; open these together: ...`, with what is only built, undecided, ambiguous or missing."""
+    shut = [s for s in run if s.state == SHUT]
+    opening = [s for s in shut if s.is_to_open]
+    parts = [_verdict(shut, len(run))]
+    if opening:
+        parts.append(f"open {'these together' if len(opening) > 1 else 'this one'}: {_places(opening)}")
+    if len(opening) < len(shut):
+        parts.append(f"{len(shut) - len(opening)} of them right as they are")
+    unknown = [s for s in run if s.state == UNKNOWN]
+    if unknown:
+        parts.append(f"undecided: {_places(unknown)}")
+    closed = [s for s in built if s.state == SHUT]
+    if closed:
+        gates = "1 more shut gate is" if len(closed) == 1 else f"{len(closed)} more shut gates are"
+        parts.append(f"{gates} built into the same module and not run by {start.name}")
+    return "; ".join([*parts, *remarks])
+
+
+def _verdict(shut: list[GateState], total: int) -> str:
+    if not total:
+        return "no gate on the way"
+    if not shut:
+        return f"open: none of {total} gates shuts it out" if total > 1 else "open: the one gate on the way lets it in"
+    return f"shut by {len(shut)} of {total} gates" if total > 1 else "shut by the one gate on the way"
+
+
+def _places(states: list[GateState]) -> str:
+    """`file:line` of each; several in one file are `file:417,455`."""
+    by_path: dict[str, list[int]] = {}
+    for state in states:
+        by_path.setdefault(state.gate.path, []).append(state.line)
+    named = [f"{path}:{','.join(str(n) for n in dict.fromkeys(lines))}" for path, lines in by_path.items()]
+    rest = len(named) - _NAMED
+    return ", ".join(named[:_NAMED]) + (f" and {rest} more files" if rest > 0 else "")

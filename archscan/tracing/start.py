@@ -1,0 +1,121 @@
+"""Finds what a name given to `trace` stands for: function, module, JIT spec, operator, kernel or file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from archscan.errors import UserError
+from archscan.model.facts import LinkKind, Origin
+from archscan.tracing.code import Code
+from archscan.tracing.modules import Extension
+from archscan.tracing.operators import Place, exports
+from archscan.tracing.python_graph import Fn, Operator, PythonGraph
+
+_CLOSE = 5
+_PYTHON_NAME = re.compile(rb"^[ \t]*(?:def|class)[ \t]+(\w+)", re.M)
+_KERNEL_NAME = re.compile(rb"__global__[^;{}]{0,200}?\b(\w+)\(")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Everything of that name: often a Python function, the operator it calls and the C++ function behind it."""
+
+    name: str
+    extensions: tuple[Extension, ...] = ()  # named, built by a function of that name, or by the module of that name
+    functions: tuple[Fn, ...] = ()
+    operators: tuple[Operator, ...] = ()
+    definitions: tuple[Place, ...] = ()  # C++ functions and kernels
+    files: tuple[str, ...] = ()  # C++ files
+
+    def __bool__(self) -> bool:
+        return bool(self.extensions or self.functions or self.operators or self.definitions or self.files)
+
+
+def find(name: str, code: Code, graph: PythonGraph) -> Start:
+    """What `name` stands for. Raises UserError with near names if it is nothing that was scanned."""
+    start = _file(name, code) or _extension(name, code) or _function(name, code, graph) or _cuda(name, code)
+    if not start:
+        near = get_close_matches(name, sorted(_names(code)), _CLOSE, 0.7)
+        hint = (
+            f"did you mean {', '.join(near)}?"
+            if near
+            else "give a function, module, JIT spec, operator, kernel or file"
+        )
+        raise UserError(
+            f"{name}: no such function, module, JIT spec, operator, kernel or file in what was scanned", hint
+        )
+    return start
+
+
+def _file(name: str, code: Code) -> Start:
+    """A path, or the end of one; a Python module by its dotted name."""
+    if "/" not in name and "." not in name:
+        return Start(name)
+    found = code.paths.find(name)
+    if not found and "/" not in name and (module := code.paths.module(name, "")):
+        found = (module,)
+    python = [p for p in found if p.endswith(".py")]
+    extensions = tuple(e for e in code.extensions if e.path in python)
+    functions = [Fn(p, f.name) for p in python if not extensions for f in code.module(p).functions if "." not in f.name]
+    return Start(name, extensions, tuple(functions), files=tuple(p for p in found if not p.endswith(".py")))
+
+
+def _extension(name: str, code: Code) -> Start:
+    short = name.rpartition(".")[2]
+    found = tuple(e for e in code.extensions if name in (e.id, e.name) or short in (e.function, *e.wrappers))
+    return Start(name, found)
+
+
+def _function(name: str, code: Code, graph: PythonGraph) -> Start:
+    """Python functions of that name, the outermost ones; with the operators of the same name."""
+    operator = name.rpartition("::")[2].rpartition(".")[2]
+    offering = tuple(e for e in code.extensions if any(operator == o for o, _ in _exported(code, e, operator)))
+    operators = (Operator(operator, tuple(e.id for e in offering)),) if offering else ()
+    if "::" in name:
+        registered = [
+            Fn(p, fn) for p in code.holding(operator, code.python) for o, fn in code.module(p).registered if o == name
+        ]
+        return Start(name, functions=tuple(registered), operators=operators)
+    found = graph.defined(name)
+    outermost = [fn for fn in found if fn.name.count(".") == min(f.name.count(".") for f in found)]
+    return Start(name, functions=tuple(outermost), operators=operators)
+
+
+def _exported(code: Code, extension: Extension, operator: str) -> Iterable[tuple[str, str]]:
+    """The exports of a module, if the word occurs in any of its files at all: most do not hold it."""
+    if any(operator == o for o, _ in extension.exports) or code.holding(operator, extension.sources):
+        return exports(code, extension)
+    return ()
+
+
+def _cuda(name: str, code: Code) -> Start:
+    """C++ functions and kernels; an operator that no scanned module exports is found by its C++ name."""
+    short = name.rpartition("::")[2].rpartition(".")[2]
+    implementations = {short}
+    holding = [p for p in code.holding(short, code.cuda) if code.origins[p] is not Origin.VENDORED]
+    for path in holding:
+        implementations.update(
+            link.source for link in code.links[path] if link.kind is LinkKind.REGISTERS and link.target == short
+        )
+    found = [
+        Place(path, definition)
+        for path in holding
+        for implementation in sorted(implementations)
+        for definition in code.unit(path).by_name.get(implementation, ())
+    ]
+    return Start(name, definitions=tuple(found))
+
+
+def _names(code: Code) -> Iterable[str]:
+    """What a misspelled name may have meant."""
+    yield from (path.rpartition("/")[2] for path in code.origins)
+    yield from (name for e in code.extensions for name in (e.id, e.function, *e.wrappers))
+    for path in code.python:
+        yield from (m.decode() for m in _PYTHON_NAME.findall(code.data(path)))
+    for path in code.cuda:
+        if code.origins[path] is not Origin.VENDORED:
+            yield from (link.target for link in code.links[path] if link.kind is LinkKind.REGISTERS)
+            yield from (m.decode() for m in _KERNEL_NAME.findall(code.peek(path)))

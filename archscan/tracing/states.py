@@ -1,0 +1,74 @@
+"""What each gate of a report means for the target: open, shut or unknown, with the finding that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from archscan.model.finding import Advice, Finding, Problem
+from archscan.model.gate import Gate
+from archscan.model.report import Report, Step
+
+OPEN, SHUT, UNKNOWN, CLEAN = "open", "shut", "unknown", "clean"
+RUN, BUILT = "run", "built"
+
+
+@dataclass(frozen=True, slots=True)
+class GateState:
+    """A gate and its answer for the target."""
+
+    gate: Gate
+    state: str
+    finding: Finding | None = None
+
+    @property
+    def line(self) -> int:
+        return self.finding.place.line if self.finding else self.gate.place.line
+
+    @property
+    def place(self) -> str:
+        return f"{self.gate.path}:{self.line}"
+
+    @property
+    def is_to_open(self) -> bool:
+        """Whether opening it gains something: shut, and not right as it is."""
+        return self.state == SHUT and self.finding is not None and self.finding.advice is not Advice.LEAVE
+
+    def step(self, reach: str, why: str = "") -> Step:
+        fingerprint = self.finding.fingerprint if self.finding else None
+        return Step(self.gate.layer.value, self.gate.path, self.line, self.state, reach, fingerprint, self.text(why))
+
+    def text(self, why: str = "") -> str:
+        said = self.finding.message if self.finding else _condition(self.gate)
+        return f"{said} ({why})" if why else said
+
+
+def states(report: Report) -> Mapping[str, tuple[GateState, ...]]:
+    """Every gate of the report by path, in the order of their lines."""
+    findings = {_key(f.gate): f for f in (*(s.finding for s in report.suppressed), *report.findings)}
+    undecided = {(u.path, u.line) for u in report.undecided}
+    result: dict[str, tuple[GateState, ...]] = {}
+    for file in report.facts.files:
+        if file.gates:
+            known = [_of(gate, findings.get(_key(gate)), undecided) for gate in file.gates]
+            result[file.path] = tuple(sorted(known, key=lambda g: (g.line, g.gate.place.start)))
+    return result
+
+
+def _key(gate: Gate) -> tuple[str, int, int, str]:
+    return gate.path, gate.place.start, gate.place.end, gate.kind.value
+
+
+def _of(gate: Gate, finding: Finding | None, undecided: set[tuple[str, int]]) -> GateState:
+    if finding is not None:
+        return GateState(gate, SHUT if finding.problem is Problem.EXCLUDED else OPEN, finding)
+    lines = {(gate.path, gate.place.line), *((gate.path, arm.place.line) for arm in gate.arms)}
+    return GateState(gate, UNKNOWN if lines & undecided else OPEN)
+
+
+def _condition(gate: Gate) -> str:
+    for arm in gate.arms:
+        if arm.condition:
+            text = " ".join(arm.condition.split())
+            return text if len(text) <= 100 else text[:97] + "..."
+    return gate.kind.value

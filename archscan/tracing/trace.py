@@ -1,0 +1,312 @@
+"""Traces a name through all layers: gates in the order in which they bite, and the files that are proved clean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from archscan.model.report import Chain, Report, Step
+from archscan.tracing.code import Code
+from archscan.tracing.compiled import Compiled
+from archscan.tracing.modules import Extension
+from archscan.tracing.operators import Reach, exports, files
+from archscan.tracing.python_calls import Call
+from archscan.tracing.python_gates import PythonGates
+from archscan.tracing.python_graph import Fn, Operator, PythonGraph
+from archscan.tracing.sentence import sentence
+from archscan.tracing.start import Start, find
+from archscan.tracing.states import BUILT, CLEAN, RUN, UNKNOWN, GateState, states
+
+_FAN_IN = 8  # callers of one function; with more it is general code, and the way up ends there
+_LEVELS = 8
+_NODES = 400  # functions looked at on the way down
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A call on the path."""
+
+    caller: Fn
+    call: Call
+    callee: Fn | Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The Python part of one chain."""
+
+    edges: tuple[Edge, ...]  # outermost caller first
+    functions: tuple[Fn, ...]  # traced itself: every gate in them counts
+    operators: tuple[str, ...]  # of the extension, that are reached; () = all it exports
+
+
+def trace(name: str, report: Report, code: Code) -> tuple[Chain, ...]:
+    """The chains behind a name, one for every extension module that it reaches. Raises UserError for unknown names."""
+    return _Tracer(report, code).chains(name)
+
+
+class _Tracer:
+    """One trace: the graphs and the states of gates that its steps share."""
+
+    def __init__(self, report: Report, code: Code) -> None:
+        self.report = report
+        self.code = code
+        self.graph = PythonGraph(code)
+        self.states: Mapping[str, tuple[GateState, ...]] = states(report)
+        self.gates = PythonGates(self.graph, self.states)
+
+    def chains(self, name: str) -> tuple[Chain, ...]:
+        start = find(name, self.code, self.graph)
+        if start.extensions:
+            return tuple(self._of_extension(start, extension) for extension in start.extensions)
+        if start.functions or start.operators:
+            return self._of_functions(start)
+        return self._of_compiled(start)
+
+    # -- by kind of start --------------------------------------------------------------------------------------------
+
+    def _of_extension(self, start: Start, extension: Extension) -> Chain:
+        """The module as a whole: who builds it, what is built."""
+        return self._chain(extension.id, start, extension, Route(self._building(extension), (), ()))
+
+    def _of_functions(self, start: Start) -> tuple[Chain, ...]:
+        down = self._down(start.functions)
+        reached = _reached(down, start.operators)
+        if not reached and start.functions:
+            guarded = self._guarded_by(start.functions)
+            if guarded:
+                down, reached = guarded, _reached(guarded, ())
+        up = self._up((*start.functions, *start.operators))
+        if not reached:
+            edges = (*up, *self._calls_of(start.functions))
+            return (self._chain(start.name, start, None, Route(edges, start.functions, ())),)
+        return tuple(
+            self._through(start, self.graph.by_id[identifier], operators, up, down)
+            for identifier, operators in reached.items()
+        )
+
+    def _through(
+        self,
+        start: Start,
+        extension: Extension,
+        operators: tuple[str, ...],
+        up: tuple[Edge, ...],
+        down: tuple[Edge, ...],
+    ) -> Chain:
+        """The chain from Python functions through one extension module."""
+        towards = _towards(down, extension, operators)
+        operator = (Operator(name, ()) for name in operators)
+        known = {edge.caller for edge in (*up, *towards)}
+        building = tuple(e for e in self._building(extension) if e.caller not in known or e.call.guards)
+        edges = tuple(dict.fromkeys((*up, *towards, *self._up_to_operators(operator, extension, start), *building)))
+        functions = tuple(fn for fn in start.functions if any(e.caller == fn for e in towards))
+        identifier = extension.id if not operators else f"{extension.id}/{start.name}"
+        return self._chain(identifier, start, extension, Route(edges, functions, operators))
+
+    def _up_to_operators(self, operators: Iterable[Operator], extension: Extension, start: Start) -> tuple[Edge, ...]:
+        """If only an operator was named: the Python functions that call it, and their callers."""
+        if start.functions:
+            return ()
+        return self._up(tuple(Operator(o.name, (extension.id,)) for o in operators))
+
+    def _of_compiled(self, start: Start) -> tuple[Chain, ...]:
+        """Chains of a C++ function, kernel or file: through every module that it is compiled into."""
+        wanted = {p.path for p in start.definitions} | set(start.files)
+        holding = [e for e in self.code.extensions if wanted & set(files(self.code, e))]
+        holding = holding or [self._unit_of(path) for path in sorted(wanted)]
+        chains: list[Chain] = []
+        for extension in holding:
+            reach = Reach(self.code, extension)
+            places = [p for p in start.definitions if p.path in reach.files]
+            operators = tuple(o for o, c in exports(self.code, extension) if not places or reach.of(c) & set(places))
+            up = self._up(tuple(Operator(o, (extension.id,)) for o in operators)) if places else ()
+            edges = tuple(dict.fromkeys((*up, *self._building(extension))))
+            route = Route(edges, (), operators if places else ())
+            chains.append(self._chain(f"{extension.id}/{start.name}", start, extension, route, reach))
+        return tuple(chains)
+
+    def _unit_of(self, path: str) -> Extension:
+        """What no Python code builds (a CMake target, a file alone): the sources that include `path`."""
+        sources = [
+            p for p in self.code.cuda if p.endswith((".cu", ".cpp", ".cc")) and path in self.code.includes.closure(p)
+        ]
+        stem = path.rpartition("/")[2].partition(".")[0]
+        return Extension(stem, stem, "", path, 1, tuple(sources) or (path,))
+
+    # -- Python paths ------------------------------------------------------------------------------------------------
+
+    def _down(self, functions: Iterable[Fn]) -> tuple[Edge, ...]:
+        """Every call that `functions` reach, as far as the code is scanned and the limit allows."""
+        edges: list[Edge] = []
+        seen: set[Fn] = set()
+        pending = list(functions)
+        while pending and len(seen) < _NODES:
+            fn = pending.pop(0)
+            if fn in seen or fn in self.graph.builders:
+                continue
+            seen.add(fn)
+            for call, callee in self.graph.callees(fn):
+                if callee != fn:
+                    edges.append(Edge(fn, call, callee))
+                    if isinstance(callee, Fn):
+                        pending.append(callee)
+        return tuple(edges)
+
+    def _calls_of(self, functions: Iterable[Fn]) -> tuple[Edge, ...]:
+        return tuple(Edge(fn, c, e) for fn in functions for c, e in self.graph.callees(fn) if e != fn and not c.mention)
+
+    def _up(self, targets: Iterable[Fn | Operator]) -> tuple[Edge, ...]:
+        """Every call that leads to `targets`, outermost first; the way ends where code becomes general."""
+        levels: list[list[Edge]] = []
+        seen: set[Fn | Operator] = set(targets)
+        current: list[Fn | Operator] = sorted(seen, key=repr)
+        while current and len(levels) < _LEVELS:
+            level = [edge for target in current for edge in self._calling(target)]
+            levels.append(level)
+            following = {e.caller for e in level if e.caller.name} - seen
+            seen |= following
+            current = sorted(following, key=repr)
+        return tuple(edge for level in reversed(levels) for edge in level)
+
+    def _calling(self, target: Fn | Operator) -> list[Edge]:
+        if isinstance(target, Fn) and target in self.graph.builders:
+            return []
+        calls = [(fn, call) for fn, call in self.graph.callers(target) if not call.mention and fn != target]
+        if len({fn for fn, _ in calls}) > _FAN_IN:
+            return []
+        return [Edge(fn, call, target) for fn, call in sorted(calls, key=lambda c: (c[0].path, c[1].line))]
+
+    def _building(self, extension: Extension) -> tuple[Edge, ...]:
+        """The calls of the functions that build the module: loaders and ahead-of-time lists."""
+        builders = [Fn(extension.path, name) for name in (extension.function, *extension.wrappers) if name]
+        return tuple(
+            Edge(fn, call, builder)
+            for builder in builders
+            for fn, call in sorted(self.graph.callers(builder), key=lambda c: (c[0].path, c[1].line))
+            if fn != builder and not (call.mention and not call.guards)
+        )
+
+    def _guarded_by(self, functions: tuple[Fn, ...]) -> tuple[Edge, ...]:
+        """For a predicate: what runs only if it says yes."""
+        edges: list[Edge] = []
+        for fn in functions:
+            for caller, _ in self.graph.callers(fn)[:_FAN_IN]:
+                for call, callee in self.graph.callees(caller) if caller.name else ():
+                    if any(fn.short in guard.names for guard in call.guards):
+                        edges.append(Edge(caller, call, callee))
+        following = [e.callee for e in edges if isinstance(e.callee, Fn)]
+        return (*edges, *self._down(following)) if edges else ()
+
+    # -- assembling --------------------------------------------------------------------------------------------------
+
+    def _chain(
+        self, identifier: str, start: Start, extension: Extension | None, route: Route, reach: Reach | None = None
+    ) -> Chain:
+        python = self._python_gates(route)
+        built = self._builder_gates(extension) if extension else ()
+        listing = tuple(
+            s for e in route.edges if extension and _lists(e, extension) for s in self.gates.deciding(e.caller, e.call)
+        )
+        listing = tuple(dict.fromkeys(s for s in listing if s not in built))
+        python = tuple(s for s in python if s not in built and s not in listing)
+        compiled = Compiled(self.code, extension, self.states, route.operators, start, reach) if extension else None
+        steps = (
+            *self._python_steps(route, python, (*built, *listing)),
+            *(s.step(RUN) for s in built),
+            *(self._listing_step(s, extension) for s in listing),
+            *(_missing(extension) if extension else ()),
+            *(compiled.steps() if compiled else ()),
+        )
+        run = (*python, *built, *listing, *(compiled.gates(RUN) if compiled else ()))
+        unlaunched = compiled.gates(BUILT) if compiled else ()
+        said = sentence(start, tuple(dict.fromkeys(run)), unlaunched, self._remarks(start, extension, compiled))
+        name = start.name if route.operators or extension is None else extension.name
+        return Chain(identifier, name, tuple(dict.fromkeys(steps)), said)
+
+    def _python_gates(self, route: Route) -> tuple[GateState, ...]:
+        found: dict[GateState, None] = {}
+        for edge in route.edges:
+            found.update(dict.fromkeys(self.gates.deciding(edge.caller, edge.call)))
+        for fn in route.functions:
+            found.update(dict.fromkeys(self.gates.inside(fn)))
+        return tuple(found)
+
+    def _builder_gates(self, extension: Extension) -> tuple[GateState, ...]:
+        names = [name for name in (*reversed(extension.wrappers), extension.function) if name]
+        return tuple(dict.fromkeys(s for name in names for s in self.gates.inside(Fn(extension.path, name))))
+
+    def _python_steps(
+        self, route: Route, gates: tuple[GateState, ...], elsewhere: tuple[GateState, ...]
+    ) -> Iterable[Step]:
+        """Gates in the order of the path, and a clean step for every function on it whose file shuts nothing out."""
+        shutting = {s.gate.path for s in (*gates, *elsewhere) if s.state != "open"}
+        shown: set[GateState] = set()
+        for edge in route.edges:
+            for state in self.gates.deciding(edge.caller, edge.call):
+                if state in gates and state not in shown:
+                    shown.add(state)
+                    yield state.step(RUN)
+            if edge.caller.path not in shutting and edge.caller.name:
+                yield _function_step(edge)
+        yield from (s.step(RUN) for s in gates if s not in shown)
+
+    def _listing_step(self, state: GateState, extension: Extension | None) -> Step:
+        return state.step(RUN, f"lists {extension.name} for the ahead-of-time build" if extension else "")
+
+    def _remarks(self, start: Start, extension: Extension | None, compiled: Compiled | None) -> list[str]:
+        remarks: list[str] = []
+        if len({fn.path for fn in start.functions}) > 1:
+            places = sorted({fn.path for fn in start.functions})
+            remarks.append(f"{start.name} is ambiguous, all were followed: {', '.join(places)}")
+        if extension:
+            for name, found in extension.ambiguous:
+                remarks.append(f"{name} is ambiguous, all were read: {', '.join(found)}")
+            if extension.missing:
+                remarks.append(f"not found in what was scanned: {', '.join(name for name, _ in extension.missing)}")
+        return remarks + (compiled.remarks() if compiled else [])
+
+
+def _reached(down: Iterable[Edge], operators: Iterable[Operator]) -> dict[str, tuple[str, ...]]:
+    """Extension id -> operators that are called, in order."""
+    found: dict[str, dict[str, None]] = {}
+    for operator in (*operators, *(e.callee for e in down if isinstance(e.callee, Operator))):
+        for identifier in operator.extensions:
+            found.setdefault(identifier, {})[operator.name] = None
+    return {identifier: tuple(names) for identifier, names in found.items()}
+
+
+def _towards(down: tuple[Edge, ...], extension: Extension, operators: tuple[str, ...]) -> tuple[Edge, ...]:
+    """Those calls that lead to one of the operators."""
+    good: set[Fn | Operator] = {
+        e.callee
+        for e in down
+        if isinstance(e.callee, Operator) and e.callee.name in operators and extension.id in e.callee.extensions
+    }
+    changed = True
+    while changed:
+        more = {e.caller for e in down if e.callee in good} - good
+        good |= more
+        changed = bool(more)
+    return tuple(e for e in down if e.callee in good)
+
+
+def _lists(edge: Edge, extension: Extension) -> bool:
+    """Whether a call of a builder only puts it on a list: the caller does not use the module."""
+    return (
+        isinstance(edge.callee, Fn)
+        and edge.callee.path == extension.path
+        and edge.callee.name in (extension.function, *extension.wrappers)
+        and bool(edge.call.guards)
+    )
+
+
+def _function_step(edge: Edge) -> Step:
+    callee = edge.callee.name.rpartition(".")[2]
+    message = f"{edge.caller.name} calls {callee}; no gate shuts it out here"
+    return Step("python", edge.caller.path, edge.call.line, CLEAN, RUN, None, message, "function")
+
+
+def _missing(extension: Extension) -> Iterable[Step]:
+    for name, line in extension.missing:
+        message = f"{name} is compiled into {extension.name} and was not found in what was scanned"
+        yield Step("jit", extension.path, line, UNKNOWN, BUILT, None, message, "file")
