@@ -127,9 +127,8 @@ def main(arguments: list[str]) -> int:
     for row in outcome.unseen[:20]:
         print(f"unseen  {row['path']}:{row['line']}  #{row['condition'][:90]}")
     for row, name, via in outcome.wrong_rows[:60]:
-        print(
-            f"wrong   {row['path']}:{row['line']}  {name} live={name in row['live']} via {via}  #{row['condition'][:90]}"
-        )
+        live = name in row["live"]
+        print(f"wrong   {row['path']}:{row['line']}  {name} live={live} via {via}  #{row['condition'][:80]}")
     names = Counter(n for _, _, unknowns in outcome.unknown_rows for n in unknowns)
     print("unknown because of:", ", ".join(f"{name} ({count})" for name, count in names.most_common(25)))
     return 1 if outcome.wrong_outside_table or outcome.unseen else 0

@@ -72,7 +72,7 @@ class CudaFrontEnd:
             origin=source.origin,
             evidence=source.evidence,
             root=source.root,
-            directives=directive_index(source.data, tools.compiler, tools.recogniser),
+            directives=directive_index(source.data, tools.compiler, self._brief(source, context)),
             suppressions=suppressions(source.data),
         )
 
@@ -84,7 +84,9 @@ class CudaFrontEnd:
     def gates(self, index: CudaIndex, project: CudaProject, context: Context) -> FileFacts:
         """The facts of one file."""
         tools = _tools(ContextKey(context))
-        gates = directive_gates(index.path, index.directives, project.macros, tools.compiler, tools.evaluator)
+        gates = directive_gates(
+            index.path, index.directives, project.macros, tools.compiler, tools.evaluator, tools.recogniser
+        )
         return FileFacts(
             path=index.path,
             size=index.size,
@@ -95,3 +97,8 @@ class CudaFrontEnd:
             suppressions=index.suppressions,
             problems=index.directives.problems,
         )
+
+    @staticmethod
+    def _brief(source: Source, context: Context) -> bool:
+        """Whether the file is others' code that is only counted, so that features and calls need no search."""
+        return source.origin in (Origin.VENDORED, Origin.GENERATED) and not context.settings.include_vendored

@@ -1,4 +1,4 @@
-"""What an arm's body does: empty, work, only definitions, print, trap, error, a bare return; its digest and its calls."""
+"""What an arm's body does (nothing, work, only definitions, print, trap, error, return), its digest and its calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _NO_CALL = frozenset(
     b"if for while switch return sizeof alignof decltype defined asm __asm__ volatile catch static_assert "
     b"reinterpret_cast static_cast const_cast dynamic_cast __asm int float double char unsigned constexpr".split()
 )
-_PREFIX = re.compile(rb"(?:if\s*(?:constexpr\s*)?\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|else|do|while\s*\(\s*(?:0|false)\s*\))\s*")
+_PREFIX = re.compile(
+    rb"(?:if\s*(?:constexpr\s*)?\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|else|do|while\s*\(\s*(?:0|false)\s*\))\s*"
+)
 _PRINT = re.compile(rb"(?:std::|::)?(?:printf|fprintf|puts|cute::print|print|CUTE_LOG|std::cout|std::cerr)\b")
 _TRAP = re.compile(
     rb"(?:__trap|trap|__brkpt|abort|std::abort|__builtin_trap|__builtin_unreachable|exit|std::terminate)\s*\("
@@ -30,7 +32,8 @@ _TRAP = re.compile(
 )
 _STATIC_ASSERT = re.compile(
     rb"static_assert\s*\(\s*(?:false|0|sizeof\s*\([^)]*\)\s*==\s*0|\w*(?:always_false|dependent_false)\w*(?:<[^;]*>)?(?:::value)?)"
-    rb"\s*(?:,(.*))?\)", re.S
+    rb"\s*(?:,(.*))?\)",
+    re.S,
 )
 _THROW = re.compile(
     rb"throw\b|\w*THROW\w*\s*\(|(?:\w*(?:CHECK|ENFORCE|ICHECK)\w*)\s*\(\s*(?:false|0)\s*[,)]|\w*(?:LOG_FATAL|FATAL_ERROR)\w*\s*\("
@@ -42,7 +45,8 @@ _REFUSED = re.compile(
 _IGNORED = re.compile(rb"(?:\(void\)\s*[\w.]+|(?:cute|std)::ignore\s*=.*|)")
 _CONSTANT = re.compile(
     rb"(?:(?:static|inline|const|constexpr|__device__|__constant__|CUTE_\w+|using|typedef)\s+)+"
-    rb"(?P<name>[\w:<>, ]+?)\s*=\s*(?P<value>[^;]*)", re.S
+    rb"(?P<name>[\w:<>, ]+?)\s*=\s*(?P<value>[^;]*)",
+    re.S,
 )
 _ASSIGN = re.compile(rb"(?P<name>(?:this->)?[\w.\[\]]+)\s*=(?!=)\s*(?P<value>[^;{}]*)", re.S)
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"')

@@ -30,7 +30,9 @@ _ALTERNATIVE = {
     "false": "0",
 }
 _NUMBER = r"(?<![\w.])(?:0[xX][\da-fA-F](?:'?[\da-fA-F])*|0[bB][01](?:'?[01])*|\d(?:'?\d)*)[uUlLzZ]*(?![\w.])"
-_REWRITE = re.compile(rf"(?P<number>{_NUMBER})|(?P<has>__has_\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|(?P<word>[A-Za-z_$][\w$]*)")
+_REWRITE = re.compile(
+    rf"(?P<number>{_NUMBER})|(?P<has>__has_\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|(?P<word>[A-Za-z_$][\w$]*)"
+)
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _DEFINED = "defined "  # prefix of the token that stands for `defined(X)`
 _MOST_CLASSES = 96  # more ways to split the universe than that: unknown
@@ -127,7 +129,9 @@ def _machine() -> Any:
 def _lexed(text: str) -> tuple[Any, ...]:
     """The tokens of a condition or macro body, `defined(X)` folded into one token, blanks dropped."""
     machine = _machine()
-    tokens = [t for t in machine.tokenize(_normal(text)) if t.type not in machine.t_WS and t.type not in machine.t_COMMENT]
+    tokens = [
+        t for t in machine.tokenize(_normal(text)) if t.type not in machine.t_WS and t.type not in machine.t_COMMENT
+    ]
     folded: list[Any] = []
     position = 0
     while position < len(tokens):
@@ -246,7 +250,12 @@ class Evaluator:
         return Answer(Truth(yes, no), tuple(blame.items()))
 
     def _in_class(
-        self, condition: str, tokens: tuple[Any, ...], states: dict[str, State], mask: int, macros: dict[str, Definition]
+        self,
+        condition: str,
+        tokens: tuple[Any, ...],
+        states: dict[str, State],
+        mask: int,
+        macros: dict[str, Definition],
     ) -> Answer:
         try:
             expanded = _expand(tokens, macros) if macros else list(tokens)
@@ -489,8 +498,8 @@ class _Parser:
         state = self.states[name]
         known: dict[Number, int] = {}
         unknown = 0
-        for definition, where in state.parts:
-            where &= self.mask
+        for definition, everywhere in state.parts:
+            where = everywhere & self.mask
             number = Number(0) if definition == UNDEFINED else None
             if definition not in (UNDEFINED, UNKNOWN, SOME):
                 number = _integer(definition.body) if definition.params is None else Number(0)

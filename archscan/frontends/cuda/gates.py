@@ -4,37 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from archscan.frontends.cuda.arms import ArmFacts, Recogniser, arm_facts, conjuncts, near
 from archscan.frontends.cuda.conditions import Evaluator, names_in
 from archscan.frontends.cuda.environment import Compiler, names_architecture
-from archscan.frontends.cuda.index import ArmFacts, ChainFacts, DirectiveIndex
+from archscan.frontends.cuda.index import DirectiveIndex
+from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.project import MacroTable
 from archscan.frontends.cuda.walk import ArmTruth, ChainTruth, Environment, Walk
 from archscan.model.gate import Arm, Does, Gate, Kind, Layer, Place, Related
-from archscan.model.target import Universe
 
 _DEFINING = frozenset({Does.DEFINES, Does.NOTHING, Does.ERRORS})
 _FIRST_PEER = 80  # targets older than that decide nothing about which conjunct to underline
 
 
 def directive_gates(
-    path: str, index: DirectiveIndex, table: MacroTable, compiler: Compiler, evaluator: Evaluator
+    path: str,
+    index: DirectiveIndex,
+    table: MacroTable,
+    compiler: Compiler,
+    evaluator: Evaluator,
+    recogniser: Recogniser | None,
 ) -> Iterator[Gate]:
     """The gates among the conditionals of one file, in the order in which they close."""
-    if not any(_names(chain_names, table) for chain_names in _conditions(index)):
+    if not any(_names(names, table) for names in _conditions(index)):
         return
     environment = Environment(compiler, table.outside(path, compiler))
-    maker = _Maker(path, table, environment, evaluator, compiler.universe)
-    for chain in Walk(environment, evaluator, index.guard_start).chains(index.events):
-        facts = index.chains.get(chain.start)
-        if facts is not None and len(facts.arms) == len(chain.arms):
-            gate = maker.gate(chain, facts)
+    maker = _Maker(path, index, table, environment, evaluator, None if index.brief else recogniser)
+    for chain in Walk(environment, evaluator, index.guard_start, index.size).chains(index.events):
+        if chain.start in index.candidates:
+            gate = maker.gate(chain)
             if gate is not None:
                 yield gate
 
 
 def _conditions(index: DirectiveIndex) -> Iterator[tuple[str, ...]]:
     for event in index.events:
-        if event.start in index.chains or event.name.startswith("el"):
+        if event.start in index.candidates or event.name.startswith("el"):
             yield names_in(event.text)
 
 
@@ -46,40 +51,51 @@ class _Maker:
     """Makes the gates of one file."""
 
     def __init__(
-        self, path: str, table: MacroTable, environment: Environment, evaluator: Evaluator, universe: Universe
+        self,
+        path: str,
+        index: DirectiveIndex,
+        table: MacroTable,
+        environment: Environment,
+        evaluator: Evaluator,
+        recogniser: Recogniser | None,
     ) -> None:
         self.path = path
+        self.index = index
         self.table = table
         self.environment = environment
         self.evaluator = evaluator
-        self.universe = universe
+        self.recogniser = recogniser
+        universe = environment.compiler.universe
         self._peers = universe.mask(t for t in universe.targets if t.sm >= _FIRST_PEER)
 
-    def gate(self, chain: ChainTruth, facts: ChainFacts) -> Gate | None:
+    def gate(self, chain: ChainTruth) -> Gate | None:
         """The gate of a conditional; None if no condition of it names the architecture or what derives from it."""
         names = tuple(dict.fromkeys(n for arm in chain.arms for n in names_in(arm.condition)))
         derived = tuple(n for n in names if n in self.table.derived)
         direct = any(names_architecture(n) for n in names)
         if not derived and not direct:
             return None
+        lines = self.index.lines_around(chain.start)
+        facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser) for arm in chain.arms)
+        around = self.index.candidates[chain.start]
         defined = _defined(facts)
-        definition = bool(defined) and any(n in self.table.tested or n in facts.uses_outside for n in defined)
+        definition = bool(defined) and any(n in self.table.tested or n in around.used for n in defined)
         return Gate(
             path=self.path,
             layer=Layer.PREPROCESSOR,
             kind=Kind.MACRO_DEFINITION if definition else Kind.PREPROCESSOR_IF,
-            place=facts.arms[0].place,
-            arms=tuple(self._arm(arm, found) for arm, found in zip(chain.arms, facts.arms, strict=True)),
-            scope=facts.scope,
+            place=facts[0].place,
+            arms=tuple(self._arm(arm, found, lines) for arm, found in zip(chain.arms, facts, strict=True)),
+            scope=around.scope,
             reach=chain.reach,
             related=self._related(derived),
-            near=facts.near,
+            near="" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end, lines),
             symbols=defined if definition else derived,
             derived_from=derived,
             names_arch=direct,
         )
 
-    def _arm(self, arm: ArmTruth, facts: ArmFacts) -> Arm:
+    def _arm(self, arm: ArmTruth, facts: ArmFacts, lines: Lines) -> Arm:
         return Arm(
             place=facts.place,
             condition=arm.condition,
@@ -95,7 +111,7 @@ class _Maker:
             features=facts.features,
             calls=facts.calls,
             is_else=arm.event.name == "else",
-            focus=self._focus(facts),
+            focus=self._focus(arm, lines),
         )
 
     def _settling(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -105,19 +121,19 @@ class _Maker:
     def _related(self, derived: tuple[str, ...]) -> tuple[Related, ...]:
         return tuple(dict.fromkeys(r for name in derived for r in self.table.definitions_of(name, self.path)))
 
-    def _focus(self, facts: ArmFacts) -> Place | None:
+    def _focus(self, arm: ArmTruth, lines: Lines) -> Place | None:
         """The conjunct that shuts out the most targets: the bound of a range that decides today."""
         best, most = None, 0
-        for place, text in facts.conjuncts:
+        for place, text in conjuncts(arm.event, lines):
             shut = self.evaluator.answer(text, self.environment.lookup).truth.no & self._peers
-            if shut.bit_count() > most:
-                best, most = place, shut.bit_count()
+            if (count := bin(shut).count("1")) > most:
+                best, most = place, count
         return best
 
 
-def _defined(facts: ChainFacts) -> tuple[str, ...]:
+def _defined(facts: tuple[ArmFacts, ...]) -> tuple[str, ...]:
     """The macros that the arms define if they do nothing else; empty if some arm does."""
-    does = {arm.effect.does for arm in facts.arms}
+    does = {arm.effect.does for arm in facts}
     if Does.DEFINES not in does or not does <= _DEFINING:
         return ()
-    return tuple(dict.fromkeys(name for arm in facts.arms for name in arm.defines))
+    return tuple(dict.fromkeys(name for arm in facts for name in arm.defines))

@@ -1,4 +1,4 @@
-"""Byte offsets of a file as places: lines counted from one, columns in code points."""
+"""Byte offsets as places: lines counted from one, columns in code points."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ from archscan.model.gate import Place
 
 
 class Lines:
-    """Line numbers of one file. The table of line starts is built on first use."""
+    """Lines of a file or of a piece of it that begins a line. The table of line starts is built on first use."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, offset: int = 0, line: int = 1) -> None:
         self.data = data
+        self._offset = offset
+        self._line = line
         self._starts: list[int] | None = None
 
     def line(self, offset: int) -> int:
-        """The 1-based line of a byte offset."""
-        return bisect_right(self._table(), offset)
+        """The 1-based line of a byte offset of the file."""
+        return bisect_right(self._table(), offset - self._offset) + self._line - 1
 
     def start(self, line: int) -> int:
-        """The byte offset where a 1-based line starts."""
+        """The byte offset in the file where a 1-based line starts."""
         table = self._table()
-        return table[line - 1] if line <= len(table) else len(self.data)
+        row = max(line - self._line, 0)
+        return self._offset + (table[row] if row < len(table) else len(self.data))
+
+    def bytes(self, start: int, end: int) -> bytes:
+        """The bytes between two offsets of the file."""
+        return self.data[max(start - self._offset, 0) : max(end - self._offset, 0)]
 
     def place(self, start: int, end: int) -> Place:
         """The place of a byte range."""
@@ -30,10 +37,10 @@ class Lines:
         return Place(start, end, line, self._column(line, start), end_line, self._column(end_line, end))
 
     def _column(self, line: int, offset: int) -> int:
-        begin = self.start(line)
-        if line == 1 and self.data.startswith(BOM):
-            begin += len(BOM)
-        return len(self.data[begin:offset].decode("utf-8", "replace")) + 1
+        text = self.bytes(self.start(line), offset)
+        if line == 1:
+            text = text.removeprefix(BOM)
+        return (len(text) if text.isascii() else len(text.decode("utf-8", "replace"))) + 1
 
     def _table(self) -> list[int]:
         if self._starts is None:

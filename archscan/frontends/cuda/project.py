@@ -77,8 +77,9 @@ class _FromProject(Outside):
             return _joined(reached, Via.INCLUDES)
         if name not in table.derived:
             return None
-        if self.path in exports:
-            return self.compiler.undefined, Via.FILE
+        if self.path in exports:  # nothing before its own definition, unless a cycle of includes brings it in first
+            cyclic = table.includes.reaches(self.path, self.path)
+            return self.compiler.undefined, Via.PROJECT_TABLE if cyclic else Via.FILE
         return _joined(list(exports.values()), Via.PROJECT_TABLE)
 
 
@@ -94,7 +95,9 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTabl
     derived = _derived(dependencies)
     tracked = _closure(derived | _tested_beside(indexes, derived), dependencies)
     includes = Includes({path: index.includes for path, index in indexes.items()})
-    tested = frozenset(n for index in indexes.values() for e in index.events if e.name in CONDITIONALS for n in names_in(e.text))
+    tested = frozenset(
+        n for index in indexes.values() for e in index.events if e.name in CONDITIONALS for n in names_in(e.text)
+    )
     flags = {name: _flags(name, dependencies, compiler) for name in derived}
     table = MacroTable(derived, tracked, {}, includes, _sites(indexes, derived), tested, flags)
     evaluator = Evaluator(compiler.everything)

@@ -12,10 +12,14 @@ _STEP = re.compile(
 )
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
 _LINE_DIRECTIVE = re.compile(rb"^[ \t]*#[^\n]*(?:\\\n[^\n]*)*", re.M)
-_NAME_BEFORE = re.compile(rb"((?:[\w$~]+\s*(?:<[^<>;{}]*>)?\s*::\s*)*(?:operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|[\w: ]+[*&]*)|~?[A-Za-z_$][\w$]*))\s*$")
+_NAME_BEFORE = re.compile(
+    rb"((?:[\w$~]+\s*(?:<[^<>;{}]*>)?\s*::\s*)*"
+    rb"(?:operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|[\w: ]+[*&]*)|~?[A-Za-z_$][\w$]*))\s*$"
+)
 _NO_FUNCTION = frozenset(
     b"if for while switch catch return else do sizeof alignof decltype noexcept alignas requires defined asm __asm__ "
-    b"__launch_bounds__ __attribute__ __cluster_dims__ __block_size__ __declspec __maxnreg__ static_assert constexpr".split()
+    b"__launch_bounds__ __attribute__ __cluster_dims__ __block_size__ __declspec __maxnreg__ static_assert "
+    b"constexpr".split()
 )
 _CONTROL = frozenset(b"if for while switch catch".split())
 _DEVICE = re.compile(rb"__device__|\b\w*(?:_DEVICE|DEVICE_)\w*\b|\b(?:TL|CUTE)_\w*DEVICE\w*\b|\bFLASHINFER_INLINE\b")

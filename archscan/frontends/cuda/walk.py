@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.conditions import Answer, Evaluator, condition_text
 from archscan.frontends.cuda.directives import OPENERS, Directive
@@ -20,7 +20,7 @@ from archscan.frontends.cuda.macros import (
     uniform,
 )
 from archscan.model.gate import Via
-from archscan.model.truth import Truth, always
+from archscan.model.truth import UNKNOWN, Truth, always
 
 _TRUST = {Via.FILE: 0, Via.INCLUDES: 1, Via.PROJECT_TABLE: 2}
 
@@ -93,6 +93,7 @@ class ArmTruth:
     unknowns: tuple[str, ...]
     assumes: tuple[str, ...]
     via: Via
+    end: int  # offset where the body ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,6 @@ class ChainTruth:
     start: int
     arms: tuple[ArmTruth, ...]
     reach: Truth | None  # None = always
-    states: tuple[tuple[str, State], ...] = ()
 
 
 @dataclass(slots=True)
@@ -116,24 +116,31 @@ class _Frame:
     via: Via
     guard: bool
     arms: list[ArmTruth] = field(default_factory=list)
-    earlier: Truth = Truth(0, 0)
+    pending: ArmTruth | None = None  # the arm whose body is still open
+    earlier: Truth = UNKNOWN
     taken: int = 0  # where an earlier arm is assumed to be taken
-    live: Truth = Truth(0, 0)  # of the current arm
+    live: Truth = UNKNOWN  # of the current arm
     live_possible: int = 0
     live_names: tuple[str, ...] = ()
     live_via: Via = Via.FILE
+
+    def finish(self, end: int) -> None:
+        """Closes the body of the current arm."""
+        if self.pending is not None:
+            self.arms.append(replace(self.pending, end=end))
+            self.pending = None
 
 
 class Walk:
     """One pass over the directives of one file."""
 
-    def __init__(self, environment: Environment, evaluator: Evaluator, guard_start: int = -1) -> None:
+    def __init__(self, environment: Environment, evaluator: Evaluator, guard_start: int = -1, size: int = 0) -> None:
         self.environment = environment
         self.evaluator = evaluator
         self.guard_start = guard_start
+        self.size = size
         self.everything = evaluator.everything
         self._frames: list[_Frame] = []
-        self.conditions: dict[int, tuple[Truth, Via]] = {}
 
     def chains(self, events: Sequence[Directive]) -> Iterator[ChainTruth]:
         """Every conditional as it closes; what is still open at the end of the file closes there."""
@@ -144,11 +151,11 @@ class Walk:
                 self._define(event)
             elif event.name == "endif":
                 if self._frames:
-                    yield self._close()
+                    yield self._close(event.start)
             elif event.name.startswith("el") and self._frames:
                 self._arm(self._frames[-1], event)
         while self._frames:
-            yield self._close()
+            yield self._close(self.size)
 
     @property
     def live(self) -> Truth:
@@ -166,8 +173,9 @@ class Walk:
         self._frames.append(frame)
         self._arm(frame, event)
 
-    def _close(self) -> ChainTruth:
+    def _close(self, end: int) -> ChainTruth:
         frame = self._frames.pop()
+        frame.finish(end)
         reach = None if frame.reach == always(self.everything) else frame.reach
         return ChainTruth(frame.start, tuple(frame.arms), reach)
 
@@ -184,6 +192,8 @@ class Walk:
 
     def _arm(self, frame: _Frame, event: Directive) -> None:
         condition = "" if event.name == "else" else condition_text(event.name, event.text)
+        first = frame.pending is None
+        frame.finish(event.start)
         answer, via = self._answer(frame, event, condition)
         own = answer.truth
         truth = frame.reach & own & ~frame.earlier
@@ -193,19 +203,18 @@ class Walk:
         assumed_yes = frame.possible & met & ~frame.taken
         assumed_no = self.everything & ~(frame.possible & (met | stuck) & ~frame.taken)
         unknowns = tuple(dict.fromkeys((*frame.names, *frame.live_names, *answer.unknowns(self.everything))))
-        via = weaker(via, frame.live_via if frame.arms else frame.via)
+        via = weaker(via, frame.via if first else frame.live_via)
         undecided = truth.unknown(self.everything)
-        frame.arms.append(
-            ArmTruth(
-                event=event,
-                condition=condition,
-                own=own,
-                truth=truth,
-                assumed=Truth(assumed_yes, assumed_no),
-                unknowns=unknowns if undecided else (),
-                assumes=unknowns if undecided & (assumed_yes | assumed_no) else (),
-                via=via,
-            )
+        frame.pending = ArmTruth(
+            event=event,
+            condition=condition,
+            own=own,
+            truth=truth,
+            assumed=Truth(assumed_yes, assumed_no),
+            unknowns=unknowns if undecided else (),
+            assumes=unknowns if undecided & (assumed_yes | assumed_no) else (),
+            via=via,
+            end=event.end,
         )
         frame.live, frame.live_via, frame.live_names = truth, via, unknowns
         frame.live_possible = frame.possible & ~own.no & ~frame.earlier.yes
