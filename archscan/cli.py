@@ -19,9 +19,10 @@ EXIT_CODES = """\b
 Exit codes, in every format:
   0  nothing at or above --fail-on
   1  findings
-  2  a usage, config, rule or internal error; an input named explicitly that cannot be
-     read; a directory with nothing to scan
+  2  a usage, config, rule or internal error; an input named explicitly that
+     cannot be read; a directory with nothing to scan
 """
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -41,7 +42,7 @@ class _Main(click.Group):
             raise UserError(f"no such file, directory or command: {word}", f"did you mean `archscan {close[0]}`?")
 
 
-@click.group(cls=_Main, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Main, epilog=EXIT_CODES, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="archscan", message="%(prog)s %(version)s")
 def archscan() -> None:
     """Find the architecture gates in CUDA and Python code, and what they do to one GPU.
@@ -132,7 +133,10 @@ def scan(**given: Any) -> int:
 @click.option("--format", "-f", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.argument("names", nargs=-1, metavar="[T]...")
 def targets(names: Sequence[str], format_: str) -> int:
-    """List the targets known: variants, family, products and limits; or what T names."""
+    """List the known targets, or what T names.
+
+    With their variants, products and limits.
+    """
     from archscan.listing import show_targets
 
     return show_targets(names, format_)
@@ -142,7 +146,7 @@ def targets(names: Sequence[str], format_: str) -> int:
 @click.option("--rules", multiple=True, metavar="DIR", help="Read further rules and facts from DIR.")
 @click.option("--format", "-f", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 def rules(rules: Sequence[str], format_: str) -> int:
-    """List the rules, in the order in which they are asked."""
+    """List the rules in the order in which they are asked."""
     from archscan.listing import show_rules
 
     return show_rules(rules, format_)
@@ -152,10 +156,45 @@ def rules(rules: Sequence[str], format_: str) -> int:
 @_settings_source
 @_paths
 def config(paths: Sequence[str], config: str | None, isolated: bool) -> int:
-    """Show the settings in force for PATH, and where each came from."""
+    """Show the settings in force for PATH and their origin."""
     from archscan.listing import show_config
 
     return show_config(paths, config, isolated)
+
+
+@archscan.command()
+@click.option("--rules", multiple=True, metavar="DIR", help="Read further rules and facts from DIR.")
+@click.argument("rule")
+def explain(rule: str, rules: Sequence[str]) -> int:
+    """Print the page of a RULE."""
+    from archscan.listing import show_rule
+
+    return show_rule(rule, rules)
+
+
+@archscan.command()
+@click.option("--target", "-t", "columns", multiple=True, metavar="T,...", help="Columns.  [default: sm_80 and up]")
+@click.option("--format", "-f", "format_", type=click.Choice(("text", "html")), default="text", show_default=True)
+@click.option("--output", "-o", metavar="FILE", help="Write there, all or nothing.")
+@click.option("--layer", multiple=True, metavar="L", help="Only: python, jit, build, host, preprocessor, device.")
+@_reading
+@_manner
+@_settings_source
+@_paths
+def matrix(**given: Any) -> int:
+    """Show gates against targets, as a table."""
+    from archscan.run import run_matrix
+
+    return run_matrix(given)
+
+
+@archscan.command()
+@click.option("--clear", is_flag=True, help="Remove everything in it.")
+def cache(clear: bool) -> int:
+    """Show what the cache holds, or clear it."""
+    from archscan.listing import show_cache
+
+    return show_cache(clear)
 
 
 def main() -> None:
@@ -167,7 +206,6 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code of a command line; errors are said on standard error."""
     try:
         code = archscan.main(list(arguments), prog_name="archscan", standalone_mode=False)
-        _flush()
         return int(code or 0)
     except UserError as error:
         return _complain(error.title, error.hint)
@@ -179,17 +217,10 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return 130
-    except BrokenPipeError:
-        return _reader_left()
     except OSError as error:
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}", "")
     except Exception as error:
         return _ours(error)
-
-
-def _flush() -> None:
-    """Writes out what is buffered while an error can still be told."""
-    sys.stdout.flush()
 
 
 def _complain(title: str, hint: str) -> int:
@@ -199,13 +230,6 @@ def _complain(title: str, hint: str) -> int:
     if hint:
         click.echo(f"hint: {visible(hint)}", err=True)
     return 2
-
-
-def _reader_left() -> int:
-    """The reader of a pipe has gone: nothing to say, and nothing to flush at exit."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    return 0
 
 
 def _ours(error: Exception) -> int:

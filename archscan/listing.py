@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from archscan.catalog.types import Architecture, Catalog, Rule
-from archscan.config import Settings, merged
-from archscan.reporting.words import one_line
+from archscan.config import Settings, merged, nearest_hint
+from archscan.errors import UserError
+from archscan.reporting.words import counted, one_line, size, visible
 
 _LIMITS = (
     ("smem_per_block_optin_bytes", "shared memory a block"),
@@ -87,6 +88,51 @@ def _rule_object(rule: Rule) -> dict[str, object]:
         "order": rule.order,
         "tags": list(rule.tags),
     }
+
+
+def show_rule(name: str, directories: Sequence[str]) -> int:
+    """Prints a rule's page."""
+    from archscan.catalog import load
+
+    rules = load([Path(d) for d in directories]).rules
+    if name not in rules:
+        raise UserError(f"no rule '{name}'", nearest_hint(name, rules, "`archscan rules` lists them"))
+    click.echo(visible_lines(rule_page(rules[name])), nl=False)
+    return 0
+
+
+def rule_page(rule: Rule) -> str:
+    """The page of a rule as text."""
+    lines = [f"{rule.id}: {one_line(rule.title)}", f"{rule.problem}, {rule.severity}, precision {rule.precision}", ""]
+    sections = (
+        ("", rule.what),
+        ("Why it matters", rule.why),
+        ("Example", rule.example),
+        ("Known problems", rule.known_problems),
+        ("Fix", rule.fix_safety),
+        ("References", "\n".join(f"- {reference}" for reference in rule.references)),
+    )
+    for title, text in sections:
+        if text.strip():
+            lines += [*([title] if title else []), *(f"  {line}".rstrip() for line in text.strip().split("\n")), ""]
+    return "\n".join(lines)
+
+
+def visible_lines(text: str) -> str:
+    """Text of several lines, made harmless line by line."""
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def show_cache(clear: bool) -> int:
+    """Prints what the cache holds; clears it if asked to."""
+    from archscan import cache
+
+    held = cache.clear() if clear else cache.kept()
+    word = "removed" if clear else "holds"
+    click.echo(f"{visible(str(held.directory))}: {word} {counted(held.files, 'file')}, {size(held.bytes)}")
+    if not clear:
+        click.echo(f"at most {size(held.limit)}; the least recently used go first; archscan cache --clear empties it")
+    return 0
 
 
 def show_config(paths: Sequence[str], file: str | None, isolated: bool) -> int:

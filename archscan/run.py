@@ -36,11 +36,40 @@ def run_scan(given: Mapping[str, Any]) -> int:
     return exit_code(report, settings["fail-on"])
 
 
+def run_matrix(given: Mapping[str, Any]) -> int:
+    """Scans and shows gates against targets; the exit code is 0 unless something named could not be read."""
+    from archscan import pipeline
+    from archscan.catalog.targets import select
+    from archscan.model.facts import Origin
+    from archscan.reporting.html import render_matrix_html
+    from archscan.reporting.matrix import columns, matrix_text, rows
+
+    paths = tuple(given["paths"]) or (".",)
+    settings = merged(_said(given), paths, given["config"], given["isolated"])
+    catalog = loaded_catalog(settings)
+    wanted = [select(name, catalog).sm for name in _split(given["columns"])]
+    facts = pipeline.scan(paths, catalog, settings.scan())
+    files = [f for f in facts.files if f.origin is Origin.OWN or settings["include-vendored"]]
+    sms = columns(catalog.universe, wanted)
+    table = rows([gate for file in files for gate in file.gates], catalog.universe, sms)
+    if given["format_"] == "html":
+        text = render_matrix_html(", ".join(paths), table, sms)
+    else:
+        text = matrix_text(table, sms, terminal_width(), wants_color(given["color"], given["output"]))
+    write(text, given["output"])
+    return 2 if any(f.named for f in facts.failed) else 0
+
+
+def _split(words: Sequence[str]) -> tuple[str, ...]:
+    """Values given one by one or with commas."""
+    return tuple(part.strip() for text in words for part in text.split(",") if part.strip())
+
+
 def _said(given: Mapping[str, Any]) -> dict[str, Value]:
     """What the command line says, by the keys of the config file."""
     said = {key.replace("_", "-"): value for key, value in given.items()}
     for key in ("against", "problem", "layer", "rule", "context"):
-        said[key] = tuple(part.strip() for text in said[key] for part in text.split(",") if part.strip())
+        said[key] = _split(said.get(key) or ())
     return said
 
 
@@ -168,9 +197,7 @@ def write(text: str, output: str | None) -> None:
     """Writes a result to standard output, or to a file whole or not at all."""
     data = text.encode("utf-8", "backslashreplace")
     if output in (None, "-"):
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        _print(data)
         return
     assert output is not None
     path = Path(os.path.realpath(output))
@@ -181,6 +208,16 @@ def write(text: str, output: str | None) -> None:
             _replace(path, data)
     except OSError as error:
         raise UserError(f"cannot write {visible(output)}: {error.strerror}", "nothing was changed there") from error
+
+
+def _print(data: bytes) -> None:
+    """Writes to standard output; a reader that has gone (`| head`) has seen what it wanted."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
 
 
 def _replace(path: Path, data: bytes) -> None:
