@@ -51,13 +51,29 @@ def parser() -> Parser:
 
 def number_of(text: str) -> int | None:
     """The value of an integer or character literal, None for anything else."""
-    plain = _SUFFIX.sub("", text.replace("'", "")) if not text.startswith("0x") else text.replace("'", "").rstrip("uUlL")
+    plain = (
+        _SUFFIX.sub("", text.replace("'", "")) if not text.startswith("0x") else text.replace("'", "").rstrip("uUlL")
+    )
     try:
         if plain[:1] == "0" and plain[1:].isdigit():
             return int(plain, 8)
         return int(plain, 0)
     except ValueError:
         return None
+
+
+def expression(source: bytes, place: Place) -> Expr | None:
+    """The expression that a piece of text is, every part of it at `place`; None if it is none."""
+    number = number_of(source.decode("utf-8", "replace").strip("() "))
+    if number is not None:
+        return Expr(Op.NUMBER, place, source.decode("utf-8", "replace"), number=number)
+    inner = Lowering(b"int x = " + source + b";", Summariser(lambda code: ()))
+    tree = parser().parse(inner.data).root_node
+    if tree.has_error or not tree.named_children:
+        return None
+    declarator = tree.named_children[0].child_by_field_name("declarator")
+    value = declarator.child_by_field_name("value") if declarator else None
+    return _moved(inner.expr(value), place) if value else None
 
 
 @dataclass
@@ -146,7 +162,9 @@ class Lowering:
             mine = (*guards, guard)
             others = (*guards, replace(guard, negated=not guard.negated))
         alternative = node.child_by_field_name("alternative")
-        skip = {n.id for n in (alternative, node.child_by_field_name("condition"), node.child_by_field_name("name")) if n}
+        skip = {
+            n.id for n in (alternative, node.child_by_field_name("condition"), node.child_by_field_name("name")) if n
+        }
         for child in node.named_children:
             if child.id not in skip:
                 self._declaration(child, scope, template, mine)
@@ -223,21 +241,9 @@ class Lowering:
         if not name or not value or value.end_byte - value.start_byte > 200:
             return
         source = self.data[value.start_byte : value.end_byte].split(b"//")[0].split(b"/*")[0].strip()
-        expr = self._reparse_expression(source, value)
+        expr = expression(source, self.place(value))
         if expr:
             self.constants.append(Constant(self.text(name), "", (), expr, self.place(node), guards))
-
-    def _reparse_expression(self, source: bytes, node: Node) -> Expr | None:
-        number = number_of(source.decode("utf-8", "replace").strip("() "))
-        if number is not None:
-            return replace(self._literal(node, number), text=source.decode("utf-8", "replace"))
-        inner = Lowering(b"int x = " + source + b";", self.summariser)
-        tree = parser().parse(inner.data).root_node
-        if tree.has_error or not tree.named_children:
-            return None
-        declarator = tree.named_children[0].child_by_field_name("declarator")
-        value = declarator.child_by_field_name("value") if declarator else None
-        return _moved(inner.expr(value), self.place(node)) if value else None
 
     def _function_macro(self, node: Node) -> None:
         """Statements of a macro body, at their own offsets: continuations and the head are blanked, never moved."""
@@ -392,7 +398,9 @@ class Lowering:
     def _directive_options(self, node: Node, after: tuple[Node, ...]) -> Iterable[tuple[Expr | None, Block]]:
         guard = self._guard(node) if node.type != "preproc_else" else None
         alternative = node.child_by_field_name("alternative")
-        skip = {n.id for n in (alternative, node.child_by_field_name("condition"), node.child_by_field_name("name")) if n}
+        skip = {
+            n.id for n in (alternative, node.child_by_field_name("condition"), node.child_by_field_name("name")) if n
+        }
         children = [n for n in node.named_children if n.id not in skip]
         condition = guard.condition if guard else None
         if guard and guard.negated and condition:
@@ -416,7 +424,7 @@ class Lowering:
         if current is not None and current.type != "if_statement":
             options.append(Option(None, self._block([current], after), self.place(current), self.summarise((current,))))
         constexpr = b"constexpr" in self.data[node.start_byte : node.start_byte + 30].split(b"(")[0]
-        rest = self.summarise(after)
+        rest = self.summarise(after) if any(o.summary.exits for o in options) else Summary()
         return [*before, Branch(tuple(options), self.place(node), constexpr, rest, self._near(node))]
 
     def _else_of(self, node: Node) -> Node | None:
@@ -517,7 +525,9 @@ class Lowering:
         if not left or not right:
             return []
         target = self.expr(left)
-        names = tuple(a.text for a in target.args) if target.name == "tie" and target.op is Op.CALL else (_path(target),)
+        names = (
+            tuple(a.text for a in target.args) if target.name == "tie" and target.op is Op.CALL else (_path(target),)
+        )
         compound = bool(operator and self.text(operator) != "=")
         return [Assign(names, self.expr(right), self.place(node), compound=compound)]
 
@@ -536,9 +546,7 @@ class Lowering:
         if operator:
             second = self.expr(operands[1])
             place = self.place(operands[0], operands[1])
-            condition = Expr(
-                Op.BINARY, place, f"{first.text} {operator} {second.text}", operator, args=(first, second)
-            )
+            condition = Expr(Op.BINARY, place, f"{first.text} {operator} {second.text}", operator, args=(first, second))
         if condition.op is Op.NAME and condition.name == "false":
             return None
         refusal = failure_effect(name, self.data[statement.start_byte : statement.end_byte], self.place(statement).line)
@@ -548,9 +556,7 @@ class Lowering:
         condition = node.child_by_field_name("condition")
         if condition is None:
             return None
-        refusal = failure_effect(
-            "static_assert", self.data[node.start_byte : node.end_byte], self.place(node).line
-        )
+        refusal = failure_effect("static_assert", self.data[node.start_byte : node.end_byte], self.place(node).line)
         return Check(self.expr(condition), "static_assert", self.place(node), refusal, Summary())
 
     def summarise(self, nodes: tuple[Node, ...]) -> Summary:
@@ -649,7 +655,9 @@ class Lowering:
     def _templated(self, node: Node, depth: int) -> Expr:
         name, arguments = node.child_by_field_name("name"), node.child_by_field_name("arguments")
         if name is None:
-            return self._opaque(node, depth) if not node.named_children else self.expr(node.named_children[-1], depth + 1)
+            return (
+                self._opaque(node, depth) if not node.named_children else self.expr(node.named_children[-1], depth + 1)
+            )
         targs = self._children(arguments, depth) if arguments else ()
         return Expr(Op.NAME, self.place(node), self.text(node), self.expr(name, depth + 1).name, targs=targs)
 

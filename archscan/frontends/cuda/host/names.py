@@ -18,9 +18,27 @@ class Seed(str, Enum):
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CARRIERS = frozenset({"sm", "cc", "arch", "capability", "capabilities"})
 _COMPANIONS = frozenset(
-    "compute cap capacity version ver cuda gpu device dev current cur runtime actual hw value id number".split()
+    [
+        "compute",
+        "cap",
+        "capacity",
+        "version",
+        "ver",
+        "cuda",
+        "gpu",
+        "device",
+        "dev",
+        "current",
+        "cur",
+        "runtime",
+        "actual",
+        "hw",
+        "value",
+        "id",
+        "number",
+    ]
 )
-_VERBS = frozenset("get query read fetch cached find detect cu".split())
+_VERBS = frozenset(["get", "query", "read", "fetch", "cached", "find", "detect", "cu"])
 _PARTS = frozenset({"major", "minor"})
 
 

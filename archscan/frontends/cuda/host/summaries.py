@@ -25,7 +25,8 @@ _REFUSED = re.compile(
 _TRAP = re.compile(rb"__trap\s*\(|__brkpt\s*\(|\"\s*(?:trap|brkpt)\s*;|__builtin_trap")
 _PRINT = re.compile(rb"\b(?:std::)?(?:printf|fprintf|puts|cout|cerr)\b")
 _LOG = re.compile(rb"\b(?:[A-Z_]*LOG[A-Z_]*|[A-Z_]*WARN(?:ING)?[A-Z_]*|LOG|DLOG|spdlog|log_\w+)\b")
-_ASSIGN = re.compile(rb"(?:^|[;{}\s])([\w.\[\]>:-]+)\s*(?:[|+]?=)\s*([^=;][^;]*);")
+_ASSIGN = re.compile(rb"(?:^|[;{}\s])(\w+(?:(?:\.|->|::)\w+)*)\s*\|?=\s*([^=;][^;]*);")
+_BRACE = re.compile(rb"[{}]")
 _KEYWORDS = frozenset(
     b"if for while switch return sizeof throw catch else case do and or not alignof decltype static_cast const_cast "
     b"reinterpret_cast dynamic_cast constexpr noexcept template typename new delete asm volatile static_assert defined".split()
@@ -70,10 +71,10 @@ def _stripped(code: bytes) -> bytes:
 
 def _closes_at_end(text: bytes) -> bool:
     depth = 0
-    for position, byte in enumerate(_CODE_STRING.sub(lambda m: b" " * len(m[0]), text)):
-        depth += (byte == 0x7B) - (byte == 0x7D)
+    for brace in _BRACE.finditer(_CODE_STRING.sub(lambda m: b" " * len(m[0]), text)):
+        depth += 1 if brace[0] == b"{" else -1
         if depth == 0:
-            return position == len(text) - 1
+            return brace.end() == len(text)
     return False
 
 
@@ -163,14 +164,18 @@ def _staying(bare: bytes) -> Effect:
 
 
 def _outermost(bare: bytes) -> bytes:
-    """The code with nested braces and string contents blanked: only what always runs."""
-    depth = 0
-    result = bytearray(_CODE_STRING.sub(lambda m: b'"' + b" " * (len(m[0]) - 2) + b'"', bare))
-    for position, byte in enumerate(result):
-        if byte == 0x7D:
-            depth = max(0, depth - 1)
-        if depth:
-            result[position] = 0x20
-        if byte == 0x7B:
+    """The code without what stands in nested braces, string contents blanked: only what always runs."""
+    text = _CODE_STRING.sub(lambda m: b'"' + b" " * (len(m[0]) - 2) + b'"', bare)
+    pieces: list[bytes] = []
+    depth = start = 0
+    for brace in _BRACE.finditer(text):
+        if brace[0] == b"{":
+            if depth == 0:
+                pieces.append(text[start : brace.end()])
             depth += 1
-    return bytes(result)
+        else:
+            depth = max(0, depth - 1)
+            start = brace.start() if depth == 0 else start
+    if depth == 0:
+        pieces.append(text[start:])
+    return b"".join(pieces)

@@ -1,0 +1,48 @@
+"""Host and device C++: capability comparisons, checks, launch attributes and resources, features through calls.
+
+The truth of a C++ gate is that of the GPU: a suffix variant counts as its SM. The host pass has no GPU, so its bit
+stays unknown in every truth made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from archscan.frontends.cuda.host.gating import HostFacts, host_facts
+from archscan.frontends.cuda.host.indexing import HostIndex, indexed
+from archscan.frontends.cuda.host.linking import HostProject, linked
+from archscan.frontends.cuda.host.liveness import Liveness
+from archscan.frontends.protocol import Context
+from archscan.model.facts import Source
+from archscan.model.gate import FeatureUse
+
+__all__ = [
+    "HostFacts",
+    "HostIndex",
+    "HostProject",
+    "Liveness",
+    "function_features",
+    "host_gates",
+    "host_index",
+    "host_link",
+]
+
+
+def host_index(source: Source, context: Context) -> HostIndex | None:
+    """What one file contributes, from its bytes alone; None if it holds nothing of interest."""
+    return indexed(source, context)
+
+
+def host_link(indexes: Mapping[str, HostIndex], context: Context) -> HostProject:
+    """What the files say together: helpers, constants, members, and the features that functions reach."""
+    return linked(indexes, context)
+
+
+def host_gates(index: HostIndex, project: HostProject, liveness: Liveness, context: Context) -> HostFacts:
+    """The gates and sites of one file; `liveness` is the truth of the #if regions around a byte offset."""
+    return host_facts(index, project, liveness, context)
+
+
+def function_features(project: HostProject) -> Mapping[str, tuple[FeatureUse, ...]]:
+    """The features that each function, kernel and class of the project reaches, its own and through calls."""
+    return project.reached

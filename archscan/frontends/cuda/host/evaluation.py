@@ -1,0 +1,369 @@
+"""Evaluates expressions of the small syntax over the universe, through helpers, members and named constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from archscan.frontends.cuda.host import values
+from archscan.frontends.cuda.host.names import Seed, seed_of
+from archscan.frontends.cuda.host.project import Defined, DefinedConstant, Names
+from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op, Return
+from archscan.frontends.cuda.host.traversal import statements
+from archscan.frontends.cuda.host.values import (
+    NO_BASIS,
+    Basis,
+    Origin,
+    Payload,
+    Value,
+    Verdict,
+    constant,
+    mapped,
+    operate,
+    paired,
+    selected,
+    unknown,
+    value_of,
+    verdict_of,
+)
+from archscan.model.target import Universe
+from archscan.model.truth import UNKNOWN, Truth, always
+
+_DEPTH = 8  # calls and constants followed inside each other
+_TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
+_COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load", "min", "max"})
+_KNOWN_MACROS = frozenset({"__CUDACC__", "__NVCC__", "__cplusplus", "__CUDA__"})
+_UNDEFINED_MACROS = frozenset(
+    {"__HIP__", "__HIPCC__", "USE_ROCM", "__HIP_PLATFORM_AMD__", "GGML_USE_HIP", "GGML_USE_MUSA"}
+)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where an expression stands: its file and function, what its names hold, how deep in calls."""
+
+    path: str
+    env: Mapping[str, Value]
+    function: Function | None = None
+    depth: int = 0
+
+    def deeper(self, path: str, env: Mapping[str, Value], function: Function | None) -> Scope:
+        return Scope(path, env, function, self.depth + 1)
+
+
+@dataclass
+class Evaluator:
+    """Evaluates against one project; the memo holds constants, which are the same everywhere."""
+
+    universe: Universe
+    names: Names
+    members: Mapping[str, Value] = field(default_factory=dict)
+    memo: dict[tuple[int, tuple[Value, ...]], Value] = field(default_factory=dict)
+
+    # values
+
+    def value(self, expr: Expr, scope: Scope) -> Value:
+        """The value of an expression, per target."""
+        match expr.op:
+            case Op.NUMBER:
+                return constant(expr.number, self.universe.device)
+            case Op.NAME:
+                return self._name(expr, scope)
+            case Op.FIELD:
+                return self._field(expr, scope)
+            case Op.CALL:
+                return self._call(expr, scope)
+            case Op.GROUP:
+                return self._tuple(expr.args, scope)
+            case Op.CHOICE:
+                return self._choice(expr, scope)
+            case Op.UNARY | Op.BINARY:
+                return self._operation(expr, scope)
+            case _:
+                return self._opaque(expr, scope)
+
+    def _opaque(self, expr: Expr, scope: Scope) -> Value:
+        arch = any(self.value(a, scope).basis.arch for a in expr.args) if len(expr.args) < 8 else False
+        return unknown(expr.text, arch=arch and expr.name != "owner")
+
+    def _name(self, expr: Expr, scope: Scope) -> Value:
+        name = expr.name
+        if not expr.scope and name in scope.env:
+            return scope.env[name]
+        if name == "__CUDA_ARCH__":
+            return values.arch_macro(self.universe)
+        found = self._constant(expr, scope)
+        if found is not None:
+            return found
+        if expr.scope and name == "value":
+            return unknown(expr.text)
+        if name in self.members and not expr.scope:
+            return self.members[name]
+        template = scope.function is not None and name in scope.function.template
+        return unknown(name) if template or expr.targs else self._seeded(name, expr.text)
+
+    def _seeded(self, name: str, text: str, call: bool = False) -> Value:
+        match seed_of(name, call):
+            case Seed.CAPABILITY:
+                return values.capability(self.universe)
+            case Seed.MAJOR:
+                return values.major(self.universe)
+            case Seed.MINOR:
+                return values.minor(self.universe)
+        return unknown(text)
+
+    def _constant(self, expr: Expr, scope: Scope) -> Value | None:
+        if scope.depth >= _DEPTH:
+            return None
+        found = self.names.constant(expr.name, expr.scope, scope.path)
+        if not found or len(found) > 12:
+            return None
+        results = [self._constant_value(d, expr, scope) for d in found]
+        live = [r for r in results if r is not None]
+        if not live:
+            return None
+        first = live[0]
+        if all(r.cases == first.cases for r in live[1:]):
+            return first
+        return unknown(expr.text, arch=any(r.basis.arch for r in live))
+
+    def _constant_value(self, defined: DefinedConstant, expr: Expr, scope: Scope) -> Value | None:
+        """The value of one definition; None where its #if is dead on every device target."""
+        item = defined.constant
+        args = tuple(self.value(t, scope) for t in expr.targs[: len(item.template)])
+        key = (id(item), args)
+        if key not in self.memo:
+            self.memo[key] = unknown(item.name)  # a definition by itself
+            env = dict(zip(item.template, args, strict=False))
+            inner = scope.deeper(defined.path, env, None)
+            live = self.guarded(item.guards, inner)
+            found = self.value(item.value, inner)
+            if live.assumed.no == self.universe.device and live.assumed.yes == 0:
+                self.memo[key] = Value((), 0, Basis(frozenset({"#dead"})))
+            elif item.value.op is not Op.NUMBER and found.basis.arch:
+                origin = Origin(defined.path, item.place.line, item.name)
+                self.memo[key] = found.based(Basis(origins=frozenset({origin})))
+            else:
+                self.memo[key] = found
+        result = self.memo[key]
+        return None if "#dead" in result.basis.unknowns else result
+
+    def _field(self, expr: Expr, scope: Scope) -> Value:
+        path = dotted(expr)
+        if path in scope.env:
+            return scope.env[path]
+        owner = expr.args[0]
+        if expr.name in ("first", "second"):
+            return self._element(self.value(owner, scope), int(expr.name == "second"), expr.text)
+        if owner.name == "this" and expr.name in scope.env:
+            return scope.env[expr.name]
+        if expr.name in ("major", "minor") and "ver" in owner.text.lower().replace("driver", "ver"):
+            return unknown(expr.text)
+        if expr.name in self.members and owner.name == "this":
+            return self.members[expr.name]
+        return self._seeded(expr.name, expr.text)
+
+    def _element(self, value: Value, index: int, text: str) -> Value:
+        def element(payload: Payload) -> Payload | None:
+            if isinstance(payload, tuple):
+                return payload[index] if index < len(payload) else None
+            if isinstance(payload, values.Capability) and index < 2:
+                return payload.sm // 10 if index == 0 else payload.sm % 10
+            return None
+
+        found = mapped(value, element)
+        return found if found.cases else unknown(text, arch=value.basis.arch)
+
+    def _tuple(self, args: tuple[Expr, ...], scope: Scope) -> Value:
+        result = constant((), self.universe.device)
+        for arg in args[:4]:
+            if arg.op is Op.OPAQUE and arg.name == "owner":
+                continue
+            part = mapped(self.value(arg, scope), lambda p: (p,))
+            result = paired(result, part, _joined)
+        return result
+
+    def _choice(self, expr: Expr, scope: Scope) -> Value:
+        condition = self.condition(expr.args[0], scope)
+        yes, no = self.value(expr.args[1], scope), self.value(expr.args[2], scope)
+        return chosen(condition, yes, no)
+
+    def _operation(self, expr: Expr, scope: Scope) -> Value:
+        if expr.name in ("&&", "||", "!"):
+            return value_of(self.condition(expr, scope))
+        args = [self.value(a, scope) for a in expr.args]
+        if len(args) == 2:
+            found = operate(expr.name, args[0], args[1])
+            if found is not None and (found.cases or not found.basis.arch):
+                return found if found.cases else replace(found, basis=found.basis | Basis(frozenset({expr.text})))
+            return self._incomparable(expr, args)
+        if expr.name == "-":
+            return mapped(args[0], lambda p: -p if isinstance(p, int) else None)
+        return args[0] if expr.name in ("+", "*", "&") else unknown(expr.text, arch=args[0].basis.arch)
+
+    def _incomparable(self, expr: Expr, args: list[Value]) -> Value:
+        """A comparison without any answer: no capability if the other side is a plain number of another order."""
+        plain = any(a.cases and not a.basis.arch for a in args)
+        other = any(not a.cases and not a.basis.arch for a in args)
+        return unknown(expr.text, arch=not plain and not other and any(a.basis.arch for a in args))
+
+    # calls
+
+    def _call(self, expr: Expr, scope: Scope) -> Value:
+        if expr.body is not None:
+            return self.called(
+                Defined(scope.path, Function("", "", (), (), expr.body, expr.place)), (), scope, scope.env
+            )
+        if expr.name == "defined":
+            return self._defined(expr.args[0].name if expr.args else "")
+        if expr.name in _TUPLES:
+            return self._tuple(expr.args, scope)
+        if expr.name == "get" and expr.targs and expr.args:
+            return self._element(self.value(expr.args[0], scope), expr.targs[0].number, expr.text)
+        owner = expr.args[-1] if expr.args and expr.args[-1].name == "owner" else None
+        plain = expr.args[:-1] if owner else expr.args
+        if expr.name in _COPIES and (plain or owner):
+            return self.value(plain[0] if plain else owner.args[0], scope)  # type: ignore[union-attr]
+        found = self._helper(expr, plain, scope)
+        if found is not None:
+            return found
+        if expr.name in ("major", "minor") and owner is not None and "ver" in owner.text.lower():
+            return unknown(expr.text)
+        return self._seeded(expr.name, expr.text, call=True)
+
+    def _helper(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
+        if scope.depth >= _DEPTH:
+            return None
+        owner = expr.scope
+        alias = self.names.aliases.get(owner.rpartition("::")[2], ())
+        bound: dict[str, Value] = {}
+        if alias:
+            owner = alias[0].base
+            parameters = self.names.templates.get(owner, ())
+            bound = {p: self.value(t, scope) for p, t in zip(parameters, alias[0].targs, strict=False)}
+        elif scope.function and owner in scope.function.template and owner:
+            return unknown(owner, arch=any(self.value(a, scope).basis.arch for a in args))
+        found = self.names.candidates(expr.name, owner, scope.path)
+        if not found or len(found) > 4:
+            return None
+        given = tuple(self.value(a, scope) for a in args)
+        results = [self.called(d, given, scope, self._bound(d.function, expr, scope) | bound) for d in found]
+        first = results[0]
+        if not first.basis.arch:
+            return None
+        if any(r.cases != first.cases for r in results[1:]):
+            return unknown(expr.text, arch=True)
+        origins = frozenset(Origin(d.path, deciding_line(d.function), d.function.name) for d in found[:1])
+        return first.based(Basis(origins=origins))
+
+    def _bound(self, function: Function, expr: Expr, scope: Scope) -> dict[str, Value]:
+        return {p: self.value(t, scope) for p, t in zip(function.template, expr.targs, strict=False) if p}
+
+    def called(
+        self, defined: Defined, args: tuple[Value, ...], scope: Scope, outer: Mapping[str, Value] | None = None
+    ) -> Value:
+        """What a function returns for these arguments."""
+        from archscan.frontends.cuda.host.flow import returned  # the two modules call each other
+
+        return returned(self, defined, args, scope, outer or {})
+
+    # truths
+
+    def condition(self, expr: Expr, scope: Scope, negated: bool = False, refusing: bool = False) -> Verdict:
+        """The truth of an expression (of its negation, if `negated`).
+
+        What does not depend on the architecture is taken as met; in a condition that guards a refusal
+        (`refusing`), a requirement that is negated there (`!aligned`) is taken as kept instead.
+        """
+        if expr.op is Op.UNARY and expr.name == "!":
+            return self.condition(expr.args[0], scope, not negated, refusing)
+        if expr.op is Op.BINARY and expr.name in ("&&", "||"):
+            return self._connective(expr, scope, negated, refusing)
+        verdict = verdict_of(self.value(expr, scope))
+        if verdict.basis.arch or verdict.truth.yes or verdict.truth.no:
+            return ~verdict if negated else verdict
+        return self._assumption(expr, negated, refusing)
+
+    def _connective(self, expr: Expr, scope: Scope, negated: bool, refusing: bool) -> Verdict:
+        left, right = expr.args
+        if right.op is Op.TEXT:  # assert(x && "message")
+            return self.condition(left, scope, negated, refusing)
+        a = self.condition(left, scope, negated, refusing)
+        b = self.condition(right, scope, negated, refusing)
+        both = a & b if (expr.name == "&&") != negated else a | b
+        if not a.basis.arch and not b.basis.arch and not (both.truth.yes or both.truth.no):
+            return self._assumption(expr, negated, refusing)
+        return _pruned(both, a, b, self.universe.device)
+
+    def _assumption(self, expr: Expr, negated: bool, refusing: bool) -> Verdict:
+        opposed = negated != (expr.op is Op.BINARY and expr.name == "!=")
+        met = Truth(0, self.universe.device) if refusing and opposed else always(self.universe.device)
+        text = f"!({expr.text})" if negated != (refusing and opposed) else expr.text
+        basis = Basis(unknowns=frozenset({atom_name(expr)}), assumes=frozenset({text[:160]}))
+        return Verdict(UNKNOWN, met, basis)
+
+    def guarded(self, guards: tuple[Guard, ...], scope: Scope) -> Verdict:
+        """The truth of preprocessor conditions around code; unknown macros are taken as met."""
+        result = Verdict(always(self.universe.device), always(self.universe.device), NO_BASIS)
+        for guard in guards:
+            result = result & self.condition(guard.condition, scope, guard.negated)
+        return result
+
+    def _defined(self, name: str) -> Value:
+        if name in self.names.defines:
+            return constant(int(self.names.defines[name] is not None), self.universe.device)
+        if name == "__CUDA_ARCH__":
+            return replace(constant(1, self.universe.device), basis=Basis(arch=False))
+        if name in _KNOWN_MACROS or name in _UNDEFINED_MACROS:
+            return constant(int(name in _KNOWN_MACROS), self.universe.device)
+        return unknown(name)
+
+
+def _pruned(both: Verdict, left: Verdict, right: Verdict, device: int) -> Verdict:
+    """Drops the unknowns of a side that cannot matter: the other decides everywhere."""
+    if both.truth.unknown(device) == 0:
+        return Verdict(both.truth, both.assumed, replace(both.basis, unknowns=frozenset(), assumes=frozenset()))
+    return both
+
+
+def _joined(left: Payload, right: Payload) -> Payload | None:
+    return (*left, *right) if isinstance(left, tuple) and isinstance(right, tuple) else None
+
+
+def chosen(condition: Verdict, yes: Value, no: Value) -> Value:
+    """`condition ? yes : no`; a condition that is no matter of the architecture keeps the side that is one."""
+    if condition.basis.arch or condition.truth.yes or condition.truth.no:
+        return selected(condition, yes, no)
+    if yes.cases == no.cases:
+        return yes
+    if yes.basis.arch != no.basis.arch:
+        kept = yes if yes.basis.arch else no
+        return replace(kept, soft=kept.covered, basis=kept.basis | condition.basis)
+    return Value((), 0, yes.basis | no.basis | condition.basis)
+
+
+def deciding_line(function: Function) -> int:
+    """The line that decides what a helper returns: its return, if there is just one; else where it begins."""
+    found = [s for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
+    return found[0].place.line if len(found) == 1 else function.place.line
+
+
+def atom_name(expr: Expr) -> str:
+    """A short name for something unknown: the identifier asked for, else the text."""
+    if expr.op in (Op.NAME, Op.FIELD, Op.CALL):
+        if expr.name == "defined" and expr.args:
+            return expr.args[0].name
+        return expr.name or expr.text[:60]
+    if expr.op is Op.UNARY and expr.args:
+        return atom_name(expr.args[0])
+    return expr.text[:60]
+
+
+def dotted(expr: Expr) -> str:
+    """`config.sm` for a chain of fields; the text for anything else."""
+    if expr.op is Op.NAME:
+        return expr.name
+    if expr.op is Op.FIELD:
+        owner = dotted(expr.args[0])
+        return expr.name if owner == "this" else f"{owner}.{expr.name}"
+    return expr.text

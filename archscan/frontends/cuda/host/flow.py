@@ -1,0 +1,422 @@
+"""Follows a function statement by statement: what its names hold, where control is live, what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from archscan.frontends.cuda.host.evaluation import Evaluator, Scope, chosen, dotted
+from archscan.frontends.cuda.host.names import seed_of
+from archscan.frontends.cuda.host.project import Defined
+from archscan.frontends.cuda.host.syntax import (
+    Assign,
+    Block,
+    Branch,
+    Case,
+    Check,
+    Directive,
+    Evaluate,
+    Expr,
+    Function,
+    Leave,
+    Loop,
+    Op,
+    Option,
+    Return,
+    Statement,
+    Switch,
+)
+from archscan.frontends.cuda.host.values import (
+    NO_BASIS,
+    Basis,
+    Value,
+    Verdict,
+    major,
+    merged,
+    minor,
+    operate,
+    unknown,
+    verdict_of,
+)
+from archscan.model.truth import UNKNOWN, Truth, always, never
+
+_ATTRIBUTE = frozenset({"cudaDeviceGetAttribute", "cuDeviceGetAttribute", "hipDeviceGetAttribute"})
+_NESTING = 60  # blocks inside each other; beyond that control is not followed
+
+
+class Recorder(Protocol):
+    """Is told of every place that may be a gate, with what is known there."""
+
+    def branch(self, branch: Branch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
+
+    def switch(self, switch: Switch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
+
+    def check(self, check: Check, scope: Scope, live: Verdict) -> None: ...
+
+    def assigned(self, assign: Assign, scope: Scope, live: Verdict) -> None: ...
+
+    def returned(self, statement: Return, scope: Scope, live: Verdict) -> None: ...
+
+    def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None: ...
+
+
+@dataclass
+class Flow:
+    """One walk through one function."""
+
+    evaluator: Evaluator
+    path: str
+    function: Function
+    depth: int = 0
+    recorder: Recorder | None = None
+    env: dict[str, Value] = field(default_factory=dict)
+    returns: list[tuple[Verdict, Value]] = field(default_factory=list)
+    weak: int = 0  # how many conditions that are no matter of the architecture stand around
+    nesting: int = 0
+    _live: Verdict | None = None
+
+    @property
+    def live(self) -> Verdict:
+        """Where control is."""
+        if self._live is None:
+            device = self.evaluator.universe.device
+            self._live = Verdict(always(device), always(device))
+        return self._live
+
+    @live.setter
+    def live(self, value: Verdict) -> None:
+        self._live = value
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.path, self.env, self.function, self.depth)
+
+    def run(self, block: Block) -> None:
+        """Walks a block."""
+        if self.nesting > _NESTING:
+            return
+        self.nesting += 1
+        for statement in self._ladders(block):
+            self.step(statement)
+        self.nesting -= 1
+
+    def _ladders(self, block: Block) -> Iterator[Statement]:
+        """The statements, with runs of `if (c) return` joined to one ladder where conditions ask for the architecture."""
+        pending: Branch | None = None
+        for statement in block:
+            joins = isinstance(statement, Branch) and self._leaves(statement)
+            if pending and joins and isinstance(statement, Branch) and not statement.constexpr:
+                pending = replace(pending, options=pending.options + statement.options, rest=statement.rest)
+                continue
+            if pending:
+                yield pending
+                pending = None
+            if joins and isinstance(statement, Branch) and all(o.condition for o in statement.options):
+                pending = statement
+            else:
+                yield statement
+        if pending:
+            yield pending
+
+    def _leaves(self, branch: Branch) -> bool:
+        """Whether every arm leaves the function and every condition asks for the architecture."""
+        if branch.constexpr or not all(o.summary.exits for o in branch.options):
+            return False
+        conditions = [o.condition for o in branch.options if o.condition]
+        return all(self.evaluator.condition(c, self.scope).basis.arch for c in conditions)
+
+    def step(self, statement: Statement) -> None:
+        """Walks one statement."""
+        match statement:
+            case Assign():
+                self._assign(statement)
+            case Evaluate():
+                self._effects(statement.expr)
+            case Branch():
+                self._branch(statement)
+            case Switch():
+                self._switch(statement)
+            case Return():
+                self._return(statement)
+            case Leave():
+                self.live = self._nowhere() if statement.word != "break" else self.live
+            case Loop():
+                self._loop(statement)
+            case Directive():
+                self._directive(statement)
+            case Check():
+                self._check(statement)
+
+    def _nowhere(self) -> Verdict:
+        device = self.evaluator.universe.device
+        return Verdict(never(device), never(device))
+
+    # values
+
+    def _assign(self, statement: Assign) -> None:
+        if statement.value is None:
+            for target in statement.targets:
+                self.env.pop(target, None)
+            return
+        if self.recorder:
+            self.recorder.assigned(statement, self.scope, self.live)
+        self._effects(statement.value, quiet=True)
+        value = self.evaluator.value(statement.value, self.scope)
+        if statement.compound:
+            value = unknown(statement.targets[0], arch=value.basis.arch)
+        if len(statement.targets) == 1:
+            self.env[statement.targets[0]] = value
+            return
+        for index, target in enumerate(statement.targets):
+            element = self.evaluator._element(value, index, target)
+            if element.cases:
+                self.env[target] = element
+            else:
+                self.env.pop(target, None)
+
+    def _effects(self, expr: Expr, quiet: bool = False) -> None:
+        """What calls inside an expression write through pointers; lambdas are walked where they stand."""
+        if self.recorder and not quiet:
+            self.recorder.expression(expr, self.scope, self.live)
+        for call in calls_in(expr):
+            if call.name in _ATTRIBUTE and len(call.args) >= 2:
+                self._attribute(call)
+            elif call.body is not None and self.recorder:
+                self._lambda(call)
+            else:
+                self._written(call)
+
+    def _attribute(self, call: Expr) -> None:
+        target, asked = dotted(_pointee(call.args[0])), call.args[1].text
+        if "apability" in asked or "CAPABILITY" in asked:
+            wanted = major if "Major" in asked or "MAJOR" in asked else minor
+            self.env[target] = wanted(self.evaluator.universe)
+        else:
+            self.env[target] = unknown(target)
+
+    def _written(self, call: Expr) -> None:
+        for arg in call.args:
+            if arg.op in (Op.UNARY, Op.NAME):
+                name = dotted(_pointee(arg))
+                held = self.env.get(name)
+                by_pointer = arg.op is Op.UNARY and arg.name == "&"
+                if held and not held.basis.arch and (by_pointer or seed_of(name)):
+                    del self.env[name]
+
+    def _lambda(self, call: Expr) -> None:
+        inner = Flow(self.evaluator, self.path, self.function, self.depth, self.recorder, dict(self.env))
+        inner.nesting, inner.live = self.nesting + 1, self.live
+        inner.run(call.body or ())
+
+    # control
+
+    def _branch(self, branch: Branch) -> None:
+        conditions = tuple(
+            self.evaluator.condition(o.condition, self.scope, refusing=o.summary.effect.refuses)
+            for o in branch.options
+            if o.condition
+        )
+        if self.recorder:
+            for option in branch.options:
+                if option.condition:
+                    self._effects(option.condition, quiet=True)
+            self.recorder.branch(branch, conditions, self.scope, self.live)
+        before = self.live
+        remaining = before
+        ends: list[tuple[Verdict, Verdict, dict[str, Value]]] = []
+        for index, option in enumerate(branch.options):
+            condition = conditions[index] if option.condition else None
+            taken = remaining & condition if condition and condition.basis.arch else _softened(remaining, condition)
+            live, env = self._inside(option.body, taken, condition)
+            ends.append((condition or always_true(self.evaluator), live, env))
+            if condition is None:
+                remaining = self._nowhere()
+            elif condition.basis.arch or condition.truth.yes:
+                remaining = remaining & _not_taken(condition)
+        self.live = self._joined([e[1] for e in ends], remaining, conditions, before)
+        self._merge(ends)
+
+    def _joined(
+        self, ends: list[Verdict], remaining: Verdict, conditions: tuple[Verdict, ...], before: Verdict
+    ) -> Verdict:
+        if all(not c.basis.arch for c in conditions):
+            fallthrough = remaining.assumed.yes or any(e.assumed.yes for e in ends)
+            return before if fallthrough else self._nowhere()
+        result = remaining
+        for end in ends:
+            result = result | end
+        return Verdict(result.truth, result.assumed, before.basis)
+
+    def _inside(self, body: Block, live: Verdict, condition: Verdict | None) -> tuple[Verdict, dict[str, Value]]:
+        saved_env, saved_live = self.env, self.live
+        self.env, self.live = dict(saved_env), live
+        weak = condition is not None and not condition.basis.arch
+        self.weak += weak
+        self.run(body)
+        self.weak -= weak
+        result = self.live, self.env
+        self.env, self.live = saved_env, saved_live
+        return result
+
+    def _merge(self, ends: list[tuple[Verdict, Verdict, dict[str, Value]]]) -> None:
+        """What names hold after a branch: per target from the arm it takes; arms that left do not count."""
+        before = self.env
+        changed = {n for _, live, env in ends if live.assumed.yes for n, v in env.items() if before.get(n) is not v}
+        for name in changed:
+            held = before.get(name)
+            result = held if held is not None else unknown(name)
+            for condition, live, env in reversed(ends):
+                if live.assumed.yes and (value := env.get(name)) is not None:
+                    result = chosen(condition, value, result) if condition.basis != NO_BASIS else value
+            self.env[name] = result
+
+    def _switch(self, switch: Switch) -> None:
+        subject = self.evaluator.value(switch.subject, self.scope)
+        conditions = tuple(self._case_condition(switch, case, subject) for case in switch.cases)
+        if self.recorder:
+            self.recorder.switch(switch, conditions, self.scope, self.live)
+        before, ends = self.live, []
+        after: Verdict = before
+        for case, condition in zip(switch.cases, conditions, strict=True):
+            taken = before & condition if condition.basis.arch else _softened(before, condition)
+            live, env = self._inside(case.body, taken, condition)
+            ends.append((condition, live, env))
+            if not live.assumed.yes and condition.basis.arch:
+                after = after & _not_taken(condition)
+        self.live = Verdict(after.truth, after.assumed, before.basis)
+        self._merge(ends)
+
+    def _case_condition(self, switch: Switch, case: Case, subject: Value) -> Verdict:
+        if case.default:
+            result = always_true(self.evaluator)
+            for other in switch.cases:
+                if not other.default:
+                    result = result & ~self._case_condition(switch, other, subject)
+            return Verdict(result.truth, result.assumed, replace(result.basis, assumes=frozenset()))
+        device = self.evaluator.universe.device
+        result = Verdict(never(device), never(device), subject.basis)
+        for label in case.labels:
+            equal = operate("==", subject, self.evaluator.value(label, self.scope))
+            result = result | (verdict_of(equal) if equal is not None else Verdict(UNKNOWN, UNKNOWN, subject.basis))
+        return result & self.evaluator.guarded(case.guards, self.scope)
+
+    def _return(self, statement: Return) -> None:
+        if statement.value is not None:
+            if self.recorder:
+                self.recorder.returned(statement, self.scope, self.live)
+            self._effects(statement.value, quiet=True)
+            value = self.evaluator.value(statement.value, self.scope)
+            if not self.weak or value.basis.arch:
+                self.returns.append((self.live, value))
+        if not self.weak:
+            self.live = self._nowhere()
+        else:
+            self.live = Verdict(never(self.evaluator.universe.device), never(self.evaluator.universe.device))
+
+    def _loop(self, loop: Loop) -> None:
+        before = self.live
+        live, env = self._inside(loop.body, before, Verdict(UNKNOWN, before.assumed))
+        self.live = before
+        for name, value in env.items():
+            if self.env.get(name) is not value and not value.basis.arch:
+                self.env[name] = unknown(name)
+
+    def _directive(self, directive: Directive) -> None:
+        """#if among statements: macros that nobody knows are taken as met, and the other side is walked too."""
+        before = self.live
+        ends: list[tuple[Verdict, Verdict, dict[str, Value]]] = []
+        open_end = False
+        for condition, body in directive.options:
+            verdict = self.evaluator.condition(condition, self.scope) if condition else None
+            taken = before & verdict if verdict else before
+            known = verdict is not None and (verdict.truth.yes or verdict.truth.no)
+            if known and not taken.assumed.yes and not self.recorder:
+                continue
+            saved = self.returns
+            self.returns = []
+            live, env = self._inside(body, taken, verdict if not known else None)
+            self.returns = saved + ([] if ends and not known and not self.recorder else self.returns)
+            ends.append((verdict or always_true(self.evaluator), live, env))
+            open_end = open_end or bool(live.assumed.yes)
+        has_else = any(c is None for c, _ in directive.options)
+        self.live = before if open_end or not has_else else self._nowhere()
+        self._merge(ends[:1] if ends else [])
+
+    def _check(self, check: Check) -> None:
+        self._effects(check.condition, quiet=True)
+        if self.recorder:
+            self.recorder.check(check, self.scope, self.live)
+        verdict = ~self.evaluator.condition(check.condition, self.scope, negated=True, refusing=True)
+        if verdict.basis.arch and check.macro != "assert":
+            self.live = self.live & Verdict(
+                verdict.truth, Truth(~verdict.truth.no & self.live.assumed.yes, verdict.truth.no)
+            )
+
+
+def _not_taken(condition: Verdict) -> Verdict:
+    """Where control goes past an arm: only what surely takes it is kept out."""
+    yes = condition.truth.yes
+    return Verdict(
+        ~condition.truth, Truth(~yes & (condition.truth.no | condition.assumed.yes | condition.assumed.no), yes)
+    )
+
+
+def _softened(live: Verdict, condition: Verdict | None) -> Verdict:
+    """Control inside an arm whose condition is no matter of the architecture."""
+    if condition is None or condition.truth.yes:
+        return live
+    basis = live.basis | Basis(condition.basis.unknowns, condition.basis.assumes)
+    return Verdict(Truth(0, live.truth.no), live.assumed, basis)
+
+
+def always_true(evaluator: Evaluator) -> Verdict:
+    """Yes on every device target."""
+    device = evaluator.universe.device
+    return Verdict(always(device), always(device))
+
+
+def _pointee(expr: Expr) -> Expr:
+    return expr.args[0] if expr.op is Op.UNARY and expr.args else expr
+
+
+def calls_in(expr: Expr) -> Iterator[Expr]:
+    """Every call and lambda in an expression, inner ones first."""
+    for part in (*expr.args, *expr.targs):
+        yield from calls_in(part)
+    if expr.op is Op.CALL or expr.body is not None:
+        yield expr
+
+
+def returned(
+    evaluator: Evaluator, defined: Defined, args: tuple[Value, ...], scope: Scope, outer: Mapping[str, Value]
+) -> Value:
+    """What a function returns: per target the value of the return that is reached."""
+    function = defined.function
+    env = {**outer, **{p: v for p, v in zip(function.parameters, args, strict=False) if p and _passed(p, v)}}
+    flow = Flow(evaluator, defined.path, function, scope.depth + 1, None, env)
+    flow.run(function.body)
+    cases: list[tuple[object, int]] = []
+    soft = taken = doubtful = 0
+    basis = Basis()
+    for live, value in flow.returns:
+        here = live.assumed.yes & ~taken
+        sure = here & ~live.truth.unknown(here)
+        cases += [(p, m & here) for p, m in value.cases if m & here]
+        soft |= (value.soft & here) | (here & ~sure)
+        taken |= here
+        doubtful |= here & ~value.covered
+        basis = basis | value.basis | (live.basis if live.truth.unknown(here) else NO_BASIS)
+    arch = basis.arch or any(live.assumed.no for live, _ in flow.returns if live.assumed.yes)
+    return Value(merged(cases), soft, replace(basis, arch=arch))  # type: ignore[arg-type]
+
+
+def _passed(parameter: str, value: Value) -> bool:
+    """An argument of unknown value says less than the parameter's own name."""
+    return bool(value.cases) or seed_of(parameter) is None or value.basis.arch
+
+
+def option_verdicts(options: tuple[Option, ...], conditions: tuple[Verdict, ...]) -> list[Verdict | None]:
+    """The conditions in arm order, None for else."""
+    rest = iter(conditions)
+    return [next(rest) if option.condition else None for option in options]

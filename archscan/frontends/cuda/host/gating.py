@@ -1,0 +1,172 @@
+"""The facts of one file: its gates, its sites with their truths, and what it asks in a way that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
+from archscan.frontends.cuda.host.flow import Flow
+from archscan.frontends.cuda.host.indexing import HostIndex, recogniser_of
+from archscan.frontends.cuda.host.linking import HostProject, TemplateTest
+from archscan.frontends.cuda.host.liveness import Liveness
+from archscan.frontends.cuda.host.recording import GateRecorder
+from archscan.frontends.cuda.host.sites import RawSite
+from archscan.frontends.cuda.host.syntax import Alias
+from archscan.frontends.cuda.host.values import Value, merged, operate, verdict_of
+from archscan.frontends.protocol import Context
+from archscan.model.facts import Site, SiteKind, Undecided
+from archscan.model.gate import NOTHING, Arm, FeatureUse, Gate, Kind, Layer, Related, Role
+from archscan.model.gate import Scope as Around
+from archscan.model.truth import Truth, always
+
+_HOST_SITES = frozenset({SiteKind.PDL_ATTRIBUTE, SiteKind.CLUSTER_ATTRIBUTE, SiteKind.LAUNCH, SiteKind.MESSAGE})
+_MOST_FEATURES = 16
+_MOST_CALLS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What the host side found in one file."""
+
+    gates: tuple[Gate, ...] = ()
+    sites: tuple[Site, ...] = ()
+    undecided: tuple[Undecided, ...] = ()
+
+
+def host_facts(index: HostIndex, project: HostProject, liveness: Liveness, context: Context) -> HostFacts:
+    """The gates, sites and undecided conditions of one file."""
+    universe = context.catalog.universe
+    evaluator = Evaluator(universe, project.names, project.members)
+    tested = frozenset(t.call.name for t in project.tests if t.call.name in project.names.functions)
+    recorder = GateRecorder(index.path, evaluator, liveness, project.predicates, project.tables, tested)
+    for function in index.unit.functions:
+        Flow(evaluator, index.path, function, recorder=recorder).run(function.body)
+    windows = list(_windows(index, project, evaluator))
+    features = _Features(project, context)
+    gates = tuple(features.extended(g) for g in (*recorder.finished(), *windows))
+    sites = tuple(s for raw in index.sites for s in _sites(raw, index, recorder, liveness))
+    return HostFacts(tuple(sorted(gates, key=lambda g: g.place.start)), sites, tuple(recorder.undecided))
+
+
+# windows of architectures as template arguments
+
+
+def _windows(index: HostIndex, project: HostProject, evaluator: Evaluator) -> Iterator[Gate]:
+    for alias in index.unit.aliases:
+        for test in project.tests:
+            gate = _window(index, alias, test, evaluator)
+            if gate:
+                yield gate
+                break
+
+
+def _window(index: HostIndex, alias: Alias, test: TemplateTest, evaluator: Evaluator) -> Gate | None:
+    """The gate that an alias such as `ArchSpan<1000, 1200>` is, where a kernel tests its template argument."""
+    owners = evaluator.names.functions.get(test.call.name, ())
+    if not any(d.function.scope.rpartition("::")[2] == alias.base for d in owners):
+        return None
+    call = replace(test.call, scope=alias.name)
+    verdict = verdict_of(evaluator.value(call, Scope(index.path, {})))
+    if not verdict.basis.arch or not (verdict.truth.yes | verdict.truth.no):
+        return None
+    taken = test.option.summary
+    arm = Arm(
+        place=alias.place,
+        condition=f"{alias.base}<{', '.join(t.text for t in alias.targs)}>",
+        own=verdict.truth,
+        truth=verdict.truth,
+        assumed=verdict.assumed,
+        effect=taken.effect,
+        unknowns=tuple(sorted(verdict.basis.unknowns)),
+        digest=taken.digest,
+        features=tuple(f if f.path else replace(f, path=test.path) for f in taken.features),
+        calls=taken.calls,
+    )
+    message = f"{test.function.name or 'a template'} tests its argument here"
+    return Gate(
+        path=index.path,
+        layer=Layer.DEVICE,
+        kind=Kind.WINDOW,
+        place=alias.place,
+        arms=(arm,),
+        rest=test.otherwise.summary.effect if test.otherwise else NOTHING,
+        scope=Around(test.function.name, test.function.is_kernel, test.function.is_device)
+        if test.function.name
+        else None,
+        related=(Related(test.path, test.option.place.line, Role.CALLER, message),),
+        symbols=(alias.name, alias.base),
+    )
+
+
+# features through calls
+
+
+class _Features:
+    """Adds to arms the features their calls reach, and those that names of classes and kernels speak of."""
+
+    def __init__(self, project: HostProject, context: Context) -> None:
+        self._reached = project.reached
+        self._recogniser = recogniser_of(context)
+
+    def extended(self, gate: Gate) -> Gate:
+        return replace(gate, arms=tuple(self._arm(arm) for arm in gate.arms))
+
+    def _arm(self, arm: Arm) -> Arm:
+        found = {use.feature: use for use in reversed(arm.features)}
+        for name in arm.calls[:_MOST_CALLS]:
+            for use in self._reached.get(name, ()):
+                if len(found) < _MOST_FEATURES:
+                    found.setdefault(use.feature, replace(use, via=name))
+        for name in arm.calls[:_MOST_CALLS]:
+            for feature in self._recogniser.in_words(name):
+                if len(found) < _MOST_FEATURES:
+                    found.setdefault(feature, FeatureUse(feature, arm.place.line, name, confidence="low"))
+        own = {use.feature for use in arm.features}
+        more = sorted((u for f, u in found.items() if f not in own), key=lambda u: (u.confidence, u.via, u.feature))
+        return replace(arm, features=(*arm.features, *more))
+
+
+# sites
+
+
+def _sites(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: Liveness) -> Iterator[Site]:
+    truth = liveness.at(raw.place.start)
+    universe = recorder.evaluator.universe
+    if raw.kind in _HOST_SITES:
+        truth = always(universe.device) if truth.yes & universe.host else truth.only(universe.device)
+    if raw.asked >= 0:
+        truth = truth & _in_force(raw, recorder)
+    if not raw.sizes:
+        yield Site(raw.kind, raw.name, raw.place, truth, raw.function, 0, raw.detail)
+        return
+    for payload, mask in _size(raw, index, recorder, liveness).cases:
+        if isinstance(payload, int) and payload > 0:
+            live = Truth(truth.yes & mask, truth.no | (universe.device & ~mask))
+            yield Site(raw.kind, raw.name, raw.place, live, raw.function, payload, raw.detail)
+
+
+def _in_force(raw: RawSite, recorder: GateRecorder) -> Truth:
+    """Where a launch attribute is switched on: the truth of the value assigned to it."""
+    for start, end, truth in recorder.attributes:
+        if start <= raw.asked < end:
+            return truth
+    return always(recorder.evaluator.universe.device)
+
+
+def _size(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: Liveness) -> Value:
+    """The product of the sizes, per target: a macro may have another value on each."""
+    evaluator = recorder.evaluator
+    device = evaluator.universe.device
+    env: dict[str, Value] = {}
+    for name, definitions in reversed(raw.names):
+        cases = []
+        for offset, expr in definitions:
+            value = evaluator.value(expr, Scope(index.path, env))
+            cases += [(p, m & liveness.at(offset).yes & device) for p, m in value.cases]
+        env[name] = Value(merged(cases))
+    result = Value(((raw.unit, device),))
+    for expr in raw.sizes:
+        product = operate("*", result, evaluator.value(expr, Scope(index.path, env)))
+        result = product if product is not None else Value(())
+    return result

@@ -1,0 +1,86 @@
+"""The index of one file: its reduced code where it may ask for the architecture, its sites, its functions by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from archscan.catalog.recognise import Recogniser
+from archscan.catalog.types import Catalog
+from archscan.frontends.cuda.host.calls import Node, nodes
+from archscan.frontends.cuda.host.lowering import Lowering
+from archscan.frontends.cuda.host.prefilter import asks_for_architecture, pieces
+from archscan.frontends.cuda.host.sites import RawSite, raw_sites
+from archscan.frontends.cuda.host.summaries import Summariser
+from archscan.frontends.cuda.host.syntax import Unit
+from archscan.frontends.protocol import Context
+from archscan.model.facts import Origin, Source
+
+
+@dataclass(frozen=True, slots=True)
+class HostIndex:
+    """One file as the later steps see it."""
+
+    path: str
+    unit: Unit
+    sites: tuple[RawSite, ...]
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class _Tools:
+    """What is made once per catalog."""
+
+    recogniser: Recogniser
+    summariser: Summariser
+    identifiers: frozenset[bytes]
+
+
+class _Key:
+    """Hashes a catalog by its digest: catalogs themselves hold dictionaries."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def __hash__(self) -> int:
+        return hash(self.catalog.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and (
+            self.catalog is other.catalog or (bool(self.catalog.digest) and self.catalog.digest == other.catalog.digest)
+        )
+
+
+@lru_cache(maxsize=4)
+def _tools(key: _Key) -> _Tools:
+    recogniser = Recogniser(key.catalog)
+    identifiers = frozenset(n.encode() for f in key.catalog.features.values() for n in f.identifiers)
+    return _Tools(recogniser, Summariser(recogniser.in_code), identifiers)
+
+
+def recogniser_of(context: Context) -> Recogniser:
+    """The recogniser of a context's catalog, made once."""
+    return _tools(_Key(context.catalog)).recogniser
+
+
+def indexed(source: Source, context: Context) -> HostIndex | None:
+    """The index of a file; None if it has nothing for the host side."""
+    tools = _tools(_Key(context.catalog))
+    own = source.origin is Origin.OWN
+    unit = reduced(source.data, tools.summariser) if asks_for_architecture(source.data) else Unit()
+    sites = raw_sites(source.data, messages=own)
+    functions = nodes(source.data, tools.recogniser.in_code, tools.identifiers)
+    if not sites and not functions and unit == Unit():
+        return None
+    return HostIndex(source.path, unit, sites, functions)
+
+
+def reduced(data: bytes, summariser: Summariser) -> Unit:
+    """The parts of a file that may ask for the architecture, in the small syntax."""
+    units = [Lowering(data[p.start : p.end], summariser, p.start, p.row).unit() for p in pieces(data)]
+    return Unit(
+        functions=tuple(f for u in units for f in u.functions),
+        constants=tuple(c for u in units for c in u.constants),
+        aliases=tuple(a for u in units for a in u.aliases),
+        templates=tuple(t for u in units for t in u.templates),
+    )

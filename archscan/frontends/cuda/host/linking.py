@@ -1,0 +1,180 @@
+"""Joins the indexes of a project: names, members, predicates in use, template tests, features through calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from archscan.frontends.cuda.host.calls import reached
+from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
+from archscan.frontends.cuda.host.flow import Flow
+from archscan.frontends.cuda.host.indexing import HostIndex
+from archscan.frontends.cuda.host.project import Names, grouped_constants, grouped_functions
+from archscan.frontends.cuda.host.syntax import Alias, Assign, Branch, Check, Expr, Function, Op, Option, Return, Switch
+from archscan.frontends.cuda.host.traversal import deciding, parts, statements
+from archscan.frontends.cuda.host.values import Value, Verdict
+from archscan.frontends.protocol import Context
+from archscan.model.gate import FeatureUse
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateTest:
+    """`if constexpr (T::method(args))` on a template parameter: decided by the types it is instantiated with."""
+
+    path: str
+    function: Function
+    option: Option
+    call: Expr
+    otherwise: Option | None
+
+
+@dataclass(frozen=True)
+class HostProject:
+    """The linked project."""
+
+    names: Names
+    members: Mapping[str, Value]
+    predicates: frozenset[str]  # functions whose truth decides something somewhere
+    tests: tuple[TemplateTest, ...]
+    tables: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)  # switch helper -> its uses
+    reached: Mapping[str, tuple[FeatureUse, ...]] = field(default_factory=dict)
+
+
+def linked(indexes: Mapping[str, HostIndex], context: Context) -> HostProject:
+    """The project of these files."""
+    ordered = [indexes[path] for path in sorted(indexes)]
+    names = _names(ordered, context)
+    evaluator = Evaluator(context.catalog.universe, names)
+    return HostProject(
+        names=names,
+        members=_members(ordered, evaluator),
+        predicates=_predicates(ordered, names),
+        tests=tuple(_tests(ordered)),
+        tables=_tables(ordered, names, evaluator),
+        reached=reached({index.path: index.nodes for index in ordered}),
+    )
+
+
+def _names(ordered: list[HostIndex], context: Context) -> Names:
+    aliases: dict[str, tuple[Alias, ...]] = {}
+    templates: dict[str, tuple[str, ...]] = {}
+    for index in ordered:
+        for alias in index.unit.aliases:
+            aliases[alias.name] = (*aliases.get(alias.name, ()), alias)
+        templates.update(index.unit.templates)
+    defines: dict[str, str | None] = dict(context.settings.defines)
+    defines.update(dict.fromkeys(context.settings.undefines))
+    return Names(
+        functions=grouped_functions((i.path, f) for i in ordered for f in i.unit.functions if not f.is_macro),
+        constants=grouped_constants((i.path, c) for i in ordered for c in i.unit.constants),
+        aliases=aliases,
+        templates=templates,
+        defines=defines,
+    )
+
+
+def _predicates(ordered: list[HostIndex], names: Names) -> frozenset[str]:
+    found: set[str] = set()
+    for index in ordered:
+        for function in index.unit.functions:
+            for statement in statements(function.body):
+                for expr in deciding(statement):
+                    found.update(p.name for p in parts(expr) if p.op is Op.CALL and p.name != function.name)
+                if isinstance(statement, Return) and statement.value is not None and statement.value.op is Op.CALL:
+                    found.add(statement.value.name)
+    return frozenset(found & names.functions.keys())
+
+
+def _tables(ordered: list[HostIndex], names: Names, evaluator: Evaluator) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Helpers that look their answer up in a switch over the capability, with the conditions that ask them.
+
+    Such a switch is like a named list: the gate is the switch, its uses are related to it.
+    """
+    found: dict[str, tuple[tuple[str, int], ...]] = {}
+    for name, defined in names.functions.items():
+        if any(_looks_up(d.function, Scope(d.path, {}, d.function), evaluator) for d in defined):
+            found[name] = ()
+    for index in ordered:
+        for function in index.unit.functions:
+            for statement in statements(function.body):
+                for expr in deciding(statement):
+                    for part in parts(expr):
+                        if part.op is Op.CALL and part.name in found and part.name != function.name:
+                            found[part.name] = (*found[part.name], (index.path, part.place.line))
+    return {name: tuple(dict.fromkeys(uses)) for name, uses in found.items() if uses}
+
+
+def _looks_up(function: Function, scope: Scope, evaluator: Evaluator) -> bool:
+    switches = (s for s in statements(function.body) if isinstance(s, Switch))
+    return any(evaluator.value(s.subject, scope).basis.arch for s in switches)
+
+
+def _tests(ordered: list[HostIndex]) -> Iterator[TemplateTest]:
+    for index in ordered:
+        for function in index.unit.functions:
+            for statement in statements(function.body):
+                if isinstance(statement, Branch) and statement.constexpr:
+                    yield from _tested(index.path, function, statement)
+
+
+def _tested(path: str, function: Function, branch: Branch) -> Iterator[TemplateTest]:
+    option = branch.options[0]
+    otherwise = branch.options[1] if len(branch.options) > 1 and branch.options[1].condition is None else None
+    for part in parts(option.condition) if option.condition else ():
+        if part.op is Op.CALL and part.scope and part.scope in function.template:
+            yield TemplateTest(path, function, option, part, otherwise)
+
+
+@dataclass
+class _MemberRecorder:
+    """Notes the values that members are given."""
+
+    evaluator: Evaluator
+    found: dict[str, Value | None]
+
+    def assigned(self, assign: Assign, scope: Scope, live: Verdict) -> None:
+        if assign.value is None or assign.declared or len(assign.targets) != 1:
+            return
+        name = assign.targets[0].rpartition(".")[2]
+        if not _is_member(name):
+            return
+        value = self.evaluator.value(assign.value, scope)
+        if not value.basis.arch or not value.cases:
+            return
+        known = self.found.get(name, value)
+        self.found[name] = known if known is not None and known.cases == value.cases else None
+
+    def branch(self, branch: Branch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
+
+    def switch(self, switch: Switch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
+
+    def check(self, check: Check, scope: Scope, live: Verdict) -> None: ...
+
+    def returned(self, statement: Return, scope: Scope, live: Verdict) -> None: ...
+
+    def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None: ...
+
+
+def _is_member(name: str) -> bool:
+    """Whether a name follows a convention for members: mName, m_name, name_."""
+    return name.endswith("_") or name.startswith("m_") or (len(name) > 1 and name[0] == "m" and name[1].isupper())
+
+
+def _members(ordered: Iterable[HostIndex], evaluator: Evaluator) -> dict[str, Value]:
+    recorder = _MemberRecorder(evaluator, {})
+    for index in ordered:
+        for function in index.unit.functions:
+            if any(_gives_member(s) for s in statements(function.body)):
+                Flow(evaluator, index.path, function, recorder=recorder).run(function.body)
+    return {name: value for name, value in recorder.found.items() if value is not None}
+
+
+def _gives_member(statement: object) -> bool:
+    return (
+        isinstance(statement, Assign)
+        and not statement.declared
+        and statement.value is not None
+        and len(statement.targets) == 1
+        and _is_member(statement.targets[0].rpartition(".")[2])
+        and any(p.op in (Op.CALL, Op.NAME, Op.FIELD) for p in parts(statement.value))
+    )

@@ -1,0 +1,368 @@
+"""Turns what the walk through a function meets into gates: one per conditional whose outcome depends on the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
+from archscan.frontends.cuda.host.flow import always_true, option_verdicts
+from archscan.frontends.cuda.host.liveness import Liveness
+from archscan.frontends.cuda.host.names import is_check
+from archscan.frontends.cuda.host.syntax import (
+    Assign,
+    Branch,
+    Check,
+    Expr,
+    Function,
+    Op,
+    Return,
+    Summary,
+    Switch,
+)
+from archscan.frontends.cuda.host.values import Basis, Origin, Verdict, verdict_of
+from archscan.model.facts import Undecided
+from archscan.model.gate import (
+    NOTHING,
+    Arm,
+    Does,
+    Effect,
+    Gate,
+    Kind,
+    Layer,
+    Place,
+    Related,
+    Role,
+)
+from archscan.model.gate import Scope as Around
+from archscan.model.truth import Truth
+
+_TRUTHS = frozenset({"true", "false", "1", "0"})
+_BOOLEAN = frozenset({"&&", "||", "!", "==", "!=", "<", "<=", ">", ">="})
+
+
+@dataclass(frozen=True, slots=True)
+class ArmDraft:
+    """An arm before its truth is combined with what is around it."""
+
+    condition: Expr | None
+    verdict: Verdict
+    place: Place
+    summary: Summary
+    text: str = ""
+
+
+@dataclass
+class GateRecorder:
+    """Collects the gates of one file."""
+
+    path: str
+    evaluator: Evaluator
+    liveness: Liveness
+    predicates: frozenset[str]  # functions whose truth some condition in the project uses
+    tables: Mapping[str, tuple[tuple[str, int], ...]]  # switch helpers with their uses
+    tested: frozenset[str]  # template parameters' methods that have gates at the aliases that bind them
+    gates: list[Gate] = field(default_factory=list)
+    undecided: list[Undecided] = field(default_factory=list)
+    flags: dict[Origin, Gate] = field(default_factory=dict)
+    attributes: list[tuple[int, int, Truth]] = field(default_factory=list)  # byte range, where the value is not zero
+
+    # what the walk tells
+
+    def branch(self, branch: Branch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None:
+        for option in branch.options:
+            if option.condition:
+                self._choices(option.condition, scope, live)
+        if not any(c.basis.arch for c in conditions):
+            return
+        drafts = [
+            ArmDraft(
+                o.condition,
+                v or always_true(self.evaluator),
+                o.place,
+                o.summary,
+                o.condition.text if o.condition else "",
+            )
+            for o, v in zip(branch.options, option_verdicts(branch.options, conditions), strict=True)
+        ]
+        if self._is_predicate(drafts, branch.rest.effect, scope):
+            return
+        kind = Kind.CONSTEXPR_IF if branch.constexpr else Kind.IF
+        self._record(kind, branch.place, drafts, branch.rest.effect, scope, live, branch.near)
+
+    def switch(self, switch: Switch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None:
+        if not any(c.basis.arch for c in conditions):
+            return
+        drafts = []
+        for case, verdict in zip(switch.cases, conditions, strict=True):
+            text = ": ".join(f"case {label.text}" for label in case.labels)
+            first = None if case.default and not case.labels else switch.subject
+            drafts.append(ArmDraft(first, verdict, case.place, case.summary, text))
+        drafts.sort(key=lambda d: d.condition is None)  # default is tried last, wherever it is written
+        rest = switch.rest.effect if any(d.summary.exits for d in drafts) else NOTHING
+        self._record(Kind.SWITCH, switch.subject.place, drafts, rest, scope, live, switch.near)
+
+    def check(self, check: Check, scope: Scope, live: Verdict) -> None:
+        verdict = ~self.evaluator.condition(check.condition, scope, negated=True, refusing=True)
+        if not verdict.basis.arch:
+            self._choices(check.condition, scope, live)
+            return
+        admitted = replace(check.rest, effect=replace(check.rest.effect, does=Does.WORK))
+        draft = ArmDraft(check.condition, verdict, check.condition.place, admitted, check.condition.text)
+        self._record(Kind.CHECK, check.place, [draft], check.refusal, scope, live, check.near)
+
+    def assigned(self, assign: Assign, scope: Scope, live: Verdict) -> None:
+        if assign.value is None:
+            return
+        value = self.evaluator.value(assign.value, scope)
+        if value.basis.arch or live.assumed.no:
+            truth = verdict_of(value).assumed & live.assumed
+            self.attributes.append((assign.place.start, assign.place.end, truth))
+        if assign.value.op in (Op.BINARY, Op.UNARY) and assign.value.name in _BOOLEAN and value.basis.arch:
+            self._flag(assign.value, assign.targets[0], assign.place, scope, live)
+        else:
+            self.expression(assign.value, scope, live)
+
+    def returned(self, statement: Return, scope: Scope, live: Verdict) -> None:
+        expr = statement.value
+        if expr is None:
+            return
+        boolean = expr.op in (Op.BINARY, Op.UNARY) and expr.name in _BOOLEAN
+        if not boolean and not (expr.op is Op.CALL and expr.name in self.predicates):
+            self.expression(expr, scope, live)
+            return
+        verdict = self.evaluator.condition(expr, scope)
+        name = scope.function.name if scope.function else ""
+        if not verdict.basis.arch or name in self.predicates:
+            return
+        yes = Summary(effect=Effect(Does.RETURNS, statement.place.line, value="true"))
+        refused = Effect(Does.REFUSES, statement.place.line, value="false")
+        draft = ArmDraft(expr, verdict, expr.place, yes, expr.text)
+        self._record(Kind.RETURNED_TRUTH, expr.place, [draft], refused, scope, live)
+
+    def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None:
+        self._choices(expr, scope, live)
+
+    # gates inside expressions
+
+    def _choices(self, expr: Expr, scope: Scope, live: Verdict) -> None:
+        if expr.op is Op.CHOICE:
+            drafts = list(self._ladder(expr, scope))
+            if any(d.verdict.basis.arch for d in drafts):
+                self._record(Kind.CONDITIONAL_EXPRESSION, expr.args[0].place, drafts, NOTHING, scope, live)
+                return
+        if expr.op is Op.CALL and not is_check(expr.name):
+            for arg in expr.args:
+                if arg.op is Op.BINARY and arg.name in _BOOLEAN and self.evaluator.value(arg, scope).basis.arch:
+                    self._flag(arg, expr.name, arg.place, scope, live)
+        for part in expr.args:
+            self._choices(part, scope, live)
+
+    def _ladder(self, expr: Expr, scope: Scope) -> Iterator[ArmDraft]:
+        """`a ? x : b ? y : z` as arms."""
+        condition, yes, no = expr.args
+        yield ArmDraft(
+            condition, self.evaluator.condition(condition, scope), condition.place, _picks(yes), condition.text
+        )
+        if no.op is Op.CHOICE and self.evaluator.condition(no.args[0], scope).basis.arch:
+            yield from self._ladder(no, scope)
+        else:
+            yield ArmDraft(None, always_true(self.evaluator), no.place, _picks(no))
+
+    def _flag(self, expr: Expr, name: str, place: Place, scope: Scope, live: Verdict) -> None:
+        verdict = self.evaluator.condition(expr, scope)
+        draft = ArmDraft(expr, verdict, expr.place, _assigns(place, "true"), expr.text)
+        rest = _assigns(place, "false").effect
+        before = len(self.gates)
+        self._record(Kind.FLAG, expr.place, [draft], rest, scope, live, symbol=name)
+        if len(self.gates) > before:
+            self.flags[Origin(self.path, expr.place.line, name)] = self.gates.pop()
+
+    # making a gate
+
+    def _is_predicate(self, drafts: list[ArmDraft], rest: Effect, scope: Scope) -> bool:
+        """Whether a branch only returns true or false, in a function that other conditions ask."""
+        name = scope.function.name if scope.function else ""
+        if name not in self.predicates:
+            return False
+        effects = [d.summary.effect for d in drafts]
+        return all(e.value in _TRUTHS for e in effects) and (rest.value in _TRUTHS or drafts[-1].condition is None)
+
+    def _record(
+        self,
+        kind: Kind,
+        place: Place,
+        drafts: list[ArmDraft],
+        rest: Effect,
+        scope: Scope,
+        live: Verdict,
+        near: str = "",
+        symbol: str = "",
+    ) -> None:
+        decided = [d for d in drafts if d.condition is not None and d.verdict.basis.arch]
+        asked = self._symbols(decided, scope)
+        if asked and all(name in self.tables for name in asked):
+            return
+        if all(not d.verdict.assumed.yes and not d.verdict.assumed.no for d in decided):
+            if not self.tested.intersection(asked):
+                self._undecided(decided[0])
+            return
+        function = scope.function
+        uses = self.tables.get(function.name, ()) if function and kind is Kind.SWITCH else ()
+        device = bool(function and function.is_device) or "__CUDA_ARCH__" in "".join(d.text for d in decided)
+        reach = self._reach(drafts[0].place.start, device) & live.truth
+        reached = Truth(self._assumed_reach(drafts[0].place.start, device).yes & live.assumed.yes, 0)
+        arms = tuple(self._arms(drafts, kind, scope, live, reach, reached))
+        origins = sorted({o for d in drafts for o in d.verdict.basis.origins})
+        first = next((a for a, d in zip(arms, drafts, strict=True) if d.verdict.basis.arch), arms[0])
+        self.gates.append(
+            Gate(
+                path=self.path,
+                layer=Layer.DEVICE if device else Layer.HOST,
+                kind=kind,
+                place=place if kind is Kind.SWITCH else first.place,
+                arms=arms,
+                rest=NOTHING if arms[-1].is_else else rest,
+                scope=_around(function, place),
+                reach=None if reach.yes == self.evaluator.universe.device else reach,
+                related=(
+                    *(_definition(o) for o in origins if not self._inside(o, drafts)),
+                    *(Related(path, line, Role.CALLER, "asked here") for path, line in uses),
+                ),
+                near=near,
+                symbols=tuple(dict.fromkeys([*([symbol] if symbol else []), *asked])),
+            )
+        )
+
+    def _inside(self, origin: Origin, drafts: list[ArmDraft]) -> bool:
+        return origin.path == self.path and any(origin.line == d.place.line for d in drafts)
+
+    def _arms(
+        self, drafts: list[ArmDraft], kind: Kind, scope: Scope, live: Verdict, reach: Truth, reached: Truth
+    ) -> Iterator[Arm]:
+        device = self.evaluator.universe.device
+        remaining, remaining_assumed = reach, Truth(reached.yes, device & ~reached.yes)
+        for draft in drafts:
+            own, assumed = draft.verdict.truth, draft.verdict.assumed
+            basis = draft.verdict.basis | Basis(live.basis.unknowns, live.basis.assumes)
+            effective, soft = own & remaining, assumed & remaining_assumed
+            differs = effective != soft
+            yield Arm(
+                place=self._arm_place(draft, kind, scope),
+                condition=draft.text,
+                own=own,
+                truth=effective,
+                assumed=soft,
+                effect=draft.summary.effect,
+                unknowns=tuple(sorted(basis.unknowns)) if differs else (),
+                assumes=tuple(sorted(basis.assumes)) if differs else (),
+                body=draft.summary.place,
+                digest=draft.summary.digest,
+                features=draft.summary.features,
+                calls=draft.summary.calls,
+                is_else=draft.condition is None,
+                focus=self._focus(draft.condition, scope) if kind is not Kind.SWITCH else None,
+            )
+            remaining = remaining & ~own
+            if draft.verdict.basis.arch or own.yes:
+                remaining_assumed = remaining_assumed & ~assumed
+
+    def _arm_place(self, draft: ArmDraft, kind: Kind, scope: Scope) -> Place:
+        if draft.condition is None or kind is Kind.SWITCH:
+            return draft.place
+        operand = self._first_operand(draft.condition, scope)
+        if operand is None or operand.line == draft.condition.place.line:
+            return draft.condition.place
+        whole = draft.condition.place
+        return replace(operand, end=whole.end, end_line=whole.end_line, end_column=whole.end_column)
+
+    def _first_operand(self, expr: Expr, scope: Scope) -> Place | None:
+        """Where the first part of an expression that depends on the architecture begins."""
+        if expr.op in (Op.NAME, Op.FIELD, Op.CALL):
+            return expr.place if self.evaluator.value(expr, scope).basis.arch else None
+        for part in expr.args:
+            if (found := self._first_operand(part, scope)) is not None:
+                return found
+        return None
+
+    def _focus(self, expr: Expr | None, scope: Scope) -> Place | None:
+        """The conjunct that decides, if there is just one."""
+        if expr is None or not (expr.op is Op.BINARY and expr.name == "&&"):
+            return None
+        asking = [c for c in _conjuncts(expr) if self.evaluator.condition(c, scope).basis.arch]
+        return asking[0].place if len(asking) == 1 else None
+
+    def _symbols(self, drafts: Iterable[ArmDraft], scope: Scope) -> list[str]:
+        found: list[str] = []
+        for draft in drafts:
+            if draft.condition is not None:
+                found += self._asked(draft.condition, scope)
+        return found
+
+    def _asked(self, expr: Expr, scope: Scope) -> list[str]:
+        if expr.op in (Op.NAME, Op.FIELD, Op.CALL):
+            return [expr.name] if self.evaluator.value(expr, scope).basis.arch else []
+        return [name for part in expr.args for name in self._asked(part, scope)]
+
+    def _undecided(self, draft: ArmDraft) -> None:
+        names = tuple(sorted(draft.verdict.basis.unknowns))
+        reason = "the value it compares with is not known here"
+        self.undecided.append(Undecided(draft.place.line, draft.text, reason, names))
+
+    def _reach(self, offset: int, device: bool) -> Truth:
+        """Truth of the #if regions around: device code asks each target, host code the host pass for all."""
+        around = self.liveness.at(offset)
+        universe = self.evaluator.universe
+        if device:
+            return around.only(universe.device)
+        yes, no = bool(around.yes & universe.host), bool(around.no & universe.host)
+        return Truth(universe.device if yes else 0, universe.device if no else 0)
+
+    def _assumed_reach(self, offset: int, device: bool) -> Truth:
+        reach = self._reach(offset, device)
+        return Truth(self.evaluator.universe.device & ~reach.no, reach.no)
+
+    def finished(self) -> tuple[Gate, ...]:
+        """The gates in source order: flags only where no other gate in the file rests on them."""
+        used = {(r.path, r.line) for g in self.gates for r in g.related}
+        kept = [g for o, g in self.flags.items() if (o.path, o.line) not in used]
+        return tuple(sorted([*self.gates, *kept], key=lambda g: (g.place.start, g.kind.value)))
+
+
+def _picks(expr: Expr) -> Summary:
+    return Summary(
+        place=expr.place,
+        effect=Effect(Does.ASSIGNS, expr.place.line, value=expr.text[:200]),
+        calls=tuple(dict.fromkeys(_called(expr))),
+        digest="".join(expr.text.split())[:64],
+    )
+
+
+def _called(expr: Expr) -> Iterator[str]:
+    if expr.op is Op.CALL and expr.name:
+        yield expr.name
+    for part in (*expr.args, *expr.targs):
+        yield from _called(part)
+
+
+def _assigns(place: Place, value: str) -> Summary:
+    return Summary(effect=Effect(Does.ASSIGNS, place.line, value=value))
+
+
+def _conjuncts(expr: Expr) -> Iterator[Expr]:
+    if expr.op is Op.BINARY and expr.name == "&&":
+        for part in expr.args:
+            yield from _conjuncts(part)
+    else:
+        yield expr
+
+
+def _definition(origin: Origin) -> Related:
+    return Related(origin.path, origin.line, Role.DEFINITION, f"{origin.name} is defined here")
+
+
+def _around(function: Function | None, place: Place) -> Around | None:
+    if function is None or not function.name:
+        return None
+    whole = len(function.body) == 1 and getattr(function.body[0], "place", None) == place
+    return Around(function.name, function.is_kernel, function.is_device, whole)

@@ -1,0 +1,269 @@
+"""Values of C++ expressions as a function of the target: partitions of the universe, and three-valued truths."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from archscan.model.target import Universe
+from archscan.model.truth import Truth
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """The capability of the GPU in an encoding that is not known yet: 12, 120 or 1200 for sm 120."""
+
+    sm: int
+
+
+Payload = int | Capability | tuple["Payload", ...] | str  # a str is a named constant of unknown value
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Origin:
+    """A definition that a value was taken from."""
+
+    path: str
+    line: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a value rests on."""
+
+    unknowns: frozenset[str] = frozenset()  # what left targets without an answer
+    assumes: frozenset[str] = frozenset()  # conditions taken as met
+    origins: frozenset[Origin] = frozenset()
+    arch: bool = False  # depends on the architecture
+
+    def __or__(self, other: Basis) -> Basis:
+        return Basis(
+            self.unknowns | other.unknowns,
+            self.assumes | other.assumes,
+            self.origins | other.origins,
+            self.arch or other.arch,
+        )
+
+
+NO_BASIS = Basis()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One payload per target; targets in no case are unknown, those in `soft` rest on `basis.assumes`."""
+
+    cases: tuple[tuple[Payload, int], ...]
+    soft: int = 0
+    basis: Basis = NO_BASIS
+
+    @property
+    def covered(self) -> int:
+        mask = 0
+        for _, part in self.cases:
+            mask |= part
+        return mask
+
+    def based(self, basis: Basis) -> Value:
+        """This value resting on `basis` as well."""
+        return replace(self, basis=self.basis | basis)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Truth of a condition, once as it is and once with what does not depend on the architecture taken as met."""
+
+    truth: Truth
+    assumed: Truth
+    basis: Basis = NO_BASIS
+
+    def __and__(self, other: Verdict) -> Verdict:
+        return Verdict(self.truth & other.truth, self.assumed & other.assumed, self.basis | other.basis)
+
+    def __or__(self, other: Verdict) -> Verdict:
+        return Verdict(self.truth | other.truth, self.assumed | other.assumed, self.basis | other.basis)
+
+    def __invert__(self) -> Verdict:
+        return Verdict(~self.truth, ~self.assumed, self.basis)
+
+
+def unknown(*names: str, arch: bool = False) -> Value:
+    """A value that nothing is known of, because of `names`."""
+    return Value((), 0, Basis(frozenset(names), arch=arch))
+
+
+def constant(payload: Payload, mask: int) -> Value:
+    """The same value on every target of `mask`."""
+    return Value(((payload, mask),))
+
+
+def merged(parts: Iterable[tuple[Payload, int]]) -> tuple[tuple[Payload, int], ...]:
+    """Cases with equal payloads joined (1 and True are equal, as in C++)."""
+    found: dict[Payload, int] = {}
+    for payload, mask in parts:
+        if mask:
+            found[payload] = found.get(payload, 0) | mask
+    return tuple(found.items())
+
+
+def mapped(value: Value, function: Callable[[Payload], Payload | None]) -> Value:
+    """The function of each payload; None = unknown there."""
+    parts = [(function(p), m) for p, m in value.cases]
+    return replace(value, cases=merged((p, m) for p, m in parts if p is not None))
+
+
+def paired(left: Value, right: Value, function: Callable[[Payload, Payload], Payload | None]) -> Value:
+    """The function of both payloads, target by target; None = unknown there."""
+    parts: list[tuple[Payload, int]] = []
+    for a, mask in left.cases:
+        for b, other in right.cases:
+            both = mask & other
+            if both and (payload := function(a, b)) is not None:
+                parts.append((payload, both))
+    return Value(merged(parts), left.soft | right.soft, left.basis | right.basis)
+
+
+def selected(condition: Verdict, yes: Value, no: Value) -> Value:
+    """`condition ? yes : no`; where the condition is unknown, only what both sides agree on."""
+    parts = [(p, m & condition.assumed.yes) for p, m in yes.cases]
+    parts += [(p, m & condition.assumed.no) for p, m in no.cases]
+    known = condition.assumed.yes | condition.assumed.no
+    agreed = paired(yes, no, lambda a, b: a if a == b else None)
+    parts += [(p, m & ~known) for p, m in agreed.cases]
+    soft = (yes.soft & ~condition.truth.no) | (no.soft & ~condition.truth.yes)
+    soft |= known & ~(condition.truth.yes | condition.truth.no)
+    return Value(merged(parts), soft, condition.basis | yes.basis | no.basis)
+
+
+def verdict_of(value: Value) -> Verdict:
+    """The truth of a value used as a condition."""
+    yes = no = 0
+    for payload, mask in value.cases:
+        match payload:
+            case int():
+                yes, no = (yes | mask, no) if payload else (yes, no | mask)
+            case Capability() | tuple():
+                yes |= mask
+    assumed = Truth(yes, no)
+    return Verdict(assumed.only(~value.soft), assumed, value.basis)
+
+
+def value_of(verdict: Verdict) -> Value:
+    """A truth as a value: 1 where yes, 0 where no."""
+    cases = tuple((p, m) for p, m in ((1, verdict.assumed.yes), (0, verdict.assumed.no)) if m)
+    settled = verdict.truth.yes | verdict.truth.no
+    return Value(cases, (verdict.assumed.yes | verdict.assumed.no) & ~settled, verdict.basis)
+
+
+def capability(universe: Universe) -> Value:
+    """The GPU's capability; a suffix variant is its SM, the host pass has none and stays unknown."""
+    return Value(_by_target(universe, Capability), 0, Basis(arch=True))
+
+
+def major(universe: Universe) -> Value:
+    return Value(_by_target(universe, lambda sm: sm // 10), 0, Basis(arch=True))
+
+
+def minor(universe: Universe) -> Value:
+    return Value(_by_target(universe, lambda sm: sm % 10), 0, Basis(arch=True))
+
+
+def arch_macro(universe: Universe) -> Value:
+    """`__CUDA_ARCH__` in device code; the host pass stays unknown."""
+    return Value(_by_target(universe, lambda sm: sm * 10), 0, Basis(arch=True))
+
+
+def _by_target(universe: Universe, function: Callable[[int], Payload]) -> tuple[tuple[Payload, int], ...]:
+    return merged((function(t.sm), universe.bit(t)) for t in universe.targets if not t.is_host)
+
+
+def encoded(sm: int, number: int) -> int | None:
+    """The capability in the encoding that a constant is written in: 9 -> major, 90 -> SM, 900 -> `__CUDA_ARCH__`.
+
+    None if no encoding fits: then the name was no capability after all (a count of SMs, an index).
+    """
+    if number <= 0:
+        return sm
+    if 5 <= number <= 19:
+        return sm // 10
+    if 30 <= number <= 139:
+        return sm
+    if 300 <= number <= 1399 or number >= 1 << 20:  # other vendors' values start far above (llama.cpp)
+        return sm * 10
+    return None
+
+
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
+
+
+def operate(name: str, left: Value, right: Value) -> Value | None:
+    """`left name right` for comparisons and arithmetic; None if the operator is not known."""
+    if name in _COMPARE:
+        return paired(left, right, lambda a, b: _compared(name, a, b))
+    if name in _ARITHMETIC or name in ("/", "%", "<<", ">>"):
+        return paired(left, right, lambda a, b: _computed(name, a, b))
+    return None
+
+
+def _compared(name: str, left: Payload, right: Payload) -> Payload | None:
+    compare = _COMPARE[name]
+    match left, right:
+        case Capability(), int():
+            own = encoded(left.sm, right)
+            return None if own is None else int(compare(own, right))
+        case int(), Capability():
+            own = encoded(right.sm, left)
+            return None if own is None else int(compare(left, own))
+        case Capability(), Capability():
+            return int(compare(left.sm, right.sm))
+        case int(), int():
+            return int(compare(left, right))
+        case tuple(), tuple() if all(isinstance(p, int) for p in (*left, *right)):
+            return int(compare(left, right))  # type: ignore[arg-type]
+        case str(), str() if left == right:
+            return int(name in ("==", "<=", ">="))
+    return None
+
+
+def _computed(name: str, left: Payload, right: Payload) -> Payload | None:
+    if isinstance(left, Capability) and isinstance(right, int):
+        return _of_capability(name, left.sm, right)
+    if not isinstance(left, int) or not isinstance(right, int):
+        return None
+    if name in ("/", "%"):
+        return None if right == 0 else (left // right if name == "/" else left % right)
+    if name in ("<<", ">>"):
+        return None if not 0 <= right < 64 else (left << right if name == "<<" else left >> right)
+    return _ARITHMETIC[name](left, right)
+
+
+def _of_capability(name: str, sm: int, number: int) -> Payload | None:
+    """Arithmetic on a capability: the divisor tells the encoding (sm / 10, arch / 100)."""
+    match name, number:
+        case ("/", 10) | ("/", 100):
+            return sm // 10
+        case ("%", 10):
+            return sm % 10
+        case ("*", 10):
+            return sm * 10
+        case ("%", 100):
+            return sm % 10 * 10
+        case (("+" | "-" | "|"), 0):
+            return Capability(sm)
+    return None
