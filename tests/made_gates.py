@@ -7,7 +7,7 @@ from collections.abc import Callable
 from archscan.catalog import load
 from archscan.catalog.targets import select
 from archscan.judge import judge
-from archscan.model.facts import FileFacts, Facts, Origin, Site, Suppression
+from archscan.model.facts import Facts, FileFacts, Origin, Site, Suppression
 from archscan.model.finding import Finding
 from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Place, Scope
 from archscan.model.report import Report

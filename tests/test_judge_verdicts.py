@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from made_gates import gate, kernel, only, report, truth
 
 from archscan.model.gate import Does, Effect, Kind, Layer
-from made_gates import gate, kernel, only, report, truth
 
 RAISES, REFUSES, NOTHING = Effect(Does.RAISES), Effect(Does.REFUSES, value="False"), Effect(Does.NOTHING)
 WORK, TRAPS, ERRORS = Effect(Does.WORK), Effect(Does.TRAPS), Effect(Does.ERRORS)

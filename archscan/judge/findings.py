@@ -51,7 +51,7 @@ def _finding(outcome: Outcome, selected: Selected) -> Finding:
     case, weighed, advised = outcome.case, outcome.weighed, outcome.advised
     catalog, selection, gate = weighed.catalog, weighed.selection, case.gate
     guarded = _branch(case, catalog)
-    shape = form(gate, guarded.yes, selection, catalog.universe)
+    shape = form(gate, guarded.yes, selection, catalog.universe, case.limit)
     arm = case.arm
     return Finding(
         rule=selected.rule_of(case, shape, advised),

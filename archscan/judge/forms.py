@@ -18,14 +18,17 @@ _BY_KIND = {
 }
 
 
-def form(gate: Gate, admits: int, selection: Selection, universe: Universe) -> str:
-    """The form of a gate whose guarded branch `admits` these targets, as the target sees it."""
+def form(gate: Gate, admits: int, selection: Selection, universe: Universe, limit: str | None = None) -> str:
+    """The form of a gate whose guarded branch `admits` these targets, as the target sees it.
+
+    `limit` names the hardware limit that its constants are.
+    """
     if gate.note("encoding") == "text":
         return "text-order"
     if gate.kind in _BY_KIND:
         return _BY_KIND[gate.kind]
-    if gate.kind is Kind.MACRO_DEFINITION and gate.note("limit"):
-        return "table-row"
+    if limit:
+        return "limit-table"
     return shape(admits, selection, universe)
 
 
@@ -38,7 +41,7 @@ def shape(admits: int, selection: Selection, universe: Universe) -> str:
     if _suffixed(admits, inside, universe):
         return "feature-macro"
     if len(inside) == 1:
-        return "equality"
+        return "sibling" if inside[0] // 10 == selection.major else "equality"
     everything = sorted(sms(universe.device, universe))
     if len(everything) - len(inside) <= 2 and inside[-1] == everything[-1] and inside[0] == everything[0]:
         return "all-but"
