@@ -1,0 +1,82 @@
+"""The Python front end: evaluates capability conditions over modules, once for all targets, importing nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from archscan.frontends.protocol import Context
+from archscan.frontends.python.evaluate import Interpreter
+from archscan.frontends.python.gates import ModulePass
+from archscan.frontends.python.knowledge import compile_knowledge
+from archscan.frontends.python.modules import Graph, PythonIndex
+from archscan.frontends.python.triggers import generated, may_hold_gates, triggers
+from archscan.frontends.python.values import Lanes
+from archscan.frontends.suppressions import suppressions
+from archscan.model.facts import FileFacts, Source
+
+
+@dataclass(eq=False)
+class PythonProject:
+    """The module graph with its interpreter."""
+
+    interpreter: Interpreter
+    used: frozenset[str]
+
+
+class PythonFrontEnd:
+    """Reads .py and .pyi files."""
+
+    name = "python"
+
+    def wants(self, path: str) -> bool:
+        return path.endswith((".py", ".pyi"))
+
+    def index(self, source: Source, context: Context) -> PythonIndex | None:
+        """The places of a file where the architecture may be asked for; None if there is none."""
+        data = source.data
+        is_package = source.path.endswith("__init__.py")
+        if not may_hold_gates(data) and not is_package:
+            return None
+        why = generated(data)
+        found = () if why else triggers(data)
+        if not found and not is_package and not why:
+            return None
+        return PythonIndex(
+            path=source.path,
+            data=data,
+            triggers=found,
+            top=_top(source),
+            size=len(data),
+            origin=source.origin,
+            evidence=source.evidence,
+            root=source.root,
+            generated=why,
+        )
+
+    def link(self, indexes: Mapping[str, PythonIndex], context: Context) -> PythonProject:
+        graph = Graph(indexes.values())
+        settings = context.settings
+        knowledge = compile_knowledge(context.catalog.packages, settings.defines, settings.undefines, settings.cuda)
+        return PythonProject(Interpreter(graph, knowledge, Lanes(context.catalog.universe)), frozenset())
+
+    def gates(self, index: PythonIndex, project: PythonProject, context: Context) -> FileFacts:
+        """The gates of one file."""
+        module = project.interpreter.graph.modules[index.path]
+        found = ModulePass(project.interpreter, module, project.used).run() if index.triggers else []
+        return FileFacts(
+            path=index.path,
+            size=index.size,
+            origin=index.origin,
+            evidence=index.evidence,
+            root=index.root,
+            gates=tuple(found),
+            suppressions=suppressions(index.data),
+        )
+
+
+def _top(source: Source) -> str:
+    """The name of the folder that the reported paths start in: the package, if its folder was given."""
+    if not source.disk.endswith(source.path):
+        return ""
+    return source.disk[: -len(source.path)].rstrip("/").rsplit("/", 1)[-1]

@@ -1,0 +1,173 @@
+"""What a branch does: raises, refuses, returns, assigns, logs, skips, works, or nothing."""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from archscan.frontends.python.syntax import field, inner, line_of, oneline, operands, statements, template, text
+from archscan.model.gate import NOTHING, Does, Effect
+
+_LOGS = ("log", "logger", "logging", "warn", "warnings", "_log", "_logger")
+_LOUD = ("warning", "warn", "info", "debug", "error", "warning_once", "info_once", "critical", "exception", "log")
+_ERROR_LISTS = ("error", "reason", "problem", "unsupported", "fail", "missing", "invalid", "violation", "incompat")
+
+
+def effect_of(body: list[Node]) -> Effect:
+    """The effect of a run of statements."""
+    body = [s for s in body if s.type not in ("comment", "pass_statement", "global_statement")]
+    while body and _is_docstring(body[0]):
+        body = body[1:]
+    if not body:
+        return NOTHING
+    last = body[-1]
+    ended = _ending(last, body[:-1])
+    if ended is not None:
+        return ended
+    kinds = [_statement(s) for s in body]
+    for does in (Does.RAISES, Does.SKIPS, Does.REFUSES):
+        hit = next((k for k in kinds if k.does is does), None)
+        if hit is not None:
+            return hit
+    if all(k.does in (Does.LOGS, Does.PRINTS) for k in kinds):
+        return kinds[0]
+    rest = [k for k in kinds if k.does not in (Does.LOGS, Does.PRINTS)]
+    if all(k.does is Does.ASSIGNS for k in rest):
+        return rest[0]
+    nested = next((k for k in rest if k.does is not Does.ASSIGNS), rest[0])
+    return Effect(Does.WORK, nested.line)
+
+
+def _is_docstring(node: Node) -> bool:
+    return node.type == "expression_statement" and bool(node.named_children) and node.named_children[0].type == "string"
+
+
+def _ending(last: Node, before: list[Node]) -> Effect | None:
+    if last.type == "raise_statement":
+        return raised(last)
+    if last.type == "return_statement":
+        return returned(last, works=any(_statement(s).does is Does.WORK for s in before))
+    if last.type in ("continue_statement", "break_statement"):
+        return Effect(Does.SKIPS, line_of(last))
+    if last.type == "assert_statement" and text(operands(last)[0]) == "False":
+        return asserted(last)
+    return None
+
+
+def raised(node: Node) -> Effect:
+    """The effect of a raise statement, with the message's template."""
+    return Effect(Does.RAISES, line_of(node), message_of(node), exception_of(node))
+
+
+def exception_of(node: Node) -> str | None:
+    value = operands(node)
+    if not value:
+        return None
+    function = field(value[0], "function") if value[0].type == "call" else value[0]
+    return text(function) if function is not None else None
+
+
+def message_of(node: Node) -> str | None:
+    """The template of the text that a raise carries."""
+    value = operands(node)
+    if not value or value[0].type != "call":
+        return None
+    holder = field(value[0], "arguments")
+    for argument in operands(holder) if holder is not None else ():
+        if argument.type == "keyword_argument":
+            continue
+        found = template(argument)
+        if found is not None:
+            return found
+    return None
+
+
+def asserted(node: Node) -> Effect:
+    """The effect of a failed assert."""
+    parts = operands(node)
+    return Effect(Does.ASSERTS, line_of(node), template(parts[1]) if len(parts) > 1 else None)
+
+
+def returned(node: Node, works: bool = False) -> Effect:
+    """The effect of a return statement."""
+    value = operands(node)
+    line = line_of(node)
+    if not value:
+        return Effect(Does.WORK if works else Does.RETURNS, line, None, "None")
+    expression = inner(value[0])
+    shown = oneline(expression, 120)
+    if not works and _refusal(expression):
+        return Effect(Does.REFUSES, line, _reason(expression), shown)
+    if works and not _refusal(expression):
+        return Effect(Does.WORK, line, None, shown)
+    return Effect(Does.RETURNS, line, None, shown)
+
+
+def _refusal(node: Node) -> bool:
+    if node.type in ("false", "none"):
+        return True
+    parts = operands(node) if node.type in ("tuple", "expression_list") else []
+    return len(parts) == 2 and parts[0].type in ("false", "none")
+
+
+def _reason(node: Node) -> str | None:
+    parts = operands(node)
+    return template(parts[1]) if len(parts) == 2 else None
+
+
+def _statement(node: Node) -> Effect:
+    kind, line = node.type, line_of(node)
+    if kind == "raise_statement":
+        return raised(node)
+    if kind in ("continue_statement", "break_statement"):
+        return Effect(Does.SKIPS, line)
+    if kind == "return_statement":
+        return returned(node)
+    if kind in ("import_statement", "import_from_statement", "function_definition", "class_definition"):
+        return Effect(Does.ASSIGNS if "import" in kind else Does.WORK, line)
+    if kind != "expression_statement" or not node.named_children:
+        return Effect(Does.WORK, line)
+    expression = node.named_children[0]
+    if expression.type in ("assignment", "augmented_assignment"):
+        right = field(expression, "right")
+        return Effect(Does.ASSIGNS, line, None, oneline(right, 120) if right is not None else None)
+    return _expression(expression, line)
+
+
+def _expression(node: Node, line: int) -> Effect:
+    if node.type != "call":
+        return Effect(Does.WORK, line)
+    function = field(node, "function")
+    name = text(function) if function is not None else ""
+    owner, _, method = name.rpartition(".")
+    if name == "print":
+        return Effect(Does.PRINTS, line, _first_text(node))
+    if (method in _LOUD and owner.rsplit(".", 1)[-1].lower() in _LOGS) or name in (
+        "warn",
+        "warnings.warn",
+        "log_info_on_rank0",
+    ):
+        return Effect(Does.LOGS, line, _first_text(node))
+    if name in ("pytest.skip", "self.skipTest", "unittest.skip"):
+        return Effect(Does.SKIPS, line, _first_text(node))
+    if method in ("append", "add", "extend") and any(word in owner.lower() for word in _ERROR_LISTS):
+        return Effect(Does.REFUSES, line, _first_text(node))
+    return Effect(Does.WORK, line)
+
+
+def _first_text(call: Node) -> str | None:
+    holder = field(call, "arguments")
+    for argument in operands(holder) if holder is not None else ():
+        found = template(argument)
+        if found is not None:
+            return found
+    return None
+
+
+def after(node: Node, siblings: list[Node]) -> list[Node]:
+    """The statements of the same block after a statement."""
+    return [s for s in siblings if s.start_byte >= node.end_byte]
+
+
+def block_effect(block: Node) -> Effect:
+    """The effect of a block."""
+    return effect_of(statements(block))

@@ -1,0 +1,221 @@
+"""What is known without reading it: capability sources, facades, predicates, and names that carry the target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tree_sitter import Node
+
+from archscan.frontends.python.syntax import text
+from archscan.frontends.python.values import Capability, ExternalV, Lanes, PropertiesV, Unknown, Value
+from archscan.model.target import Target
+
+_DENY = re.compile(
+    r"min|max|required?|supported|support|allowed|target_list|threshold|expected|needed|valid|known|lower|upper|default|_list$|s$"
+    r"|cuda_(?:major|minor|version)|torch|triton|npm|driver|python|model|scale|count|num|mma|smem|version_major|row_major|col",
+    re.IGNORECASE,
+)
+_CAPABILITY = re.compile(
+    r"^_*(?:device|cuda|gpu|nvidia|current|dev|local|target|compute|runtime|my|detected|actual|cur|self)*_*"
+    r"(?:cap|capability|compute_capability|device_capability|compute_cap|device_capacity|capability_tuple|cap_tuple"
+    r"|cc|arch|sm|sm_version|sm_arch|sm_ver|sm_number|sm_num|gpu_arch|cuda_arch|device_arch|device_cc|device_sm|sm_int|arch_int"
+    r"|arch_str|sm_str|cc_str|capability_str|gpu_cc|cc_int|arch_num|arch_number|arch_id|sm_arch|compute_arch|sm_cc)$",
+    re.IGNORECASE,
+)
+_MAJOR = re.compile(r"^_*(?:device|cuda|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)?_?major$", re.IGNORECASE)
+_MINOR = re.compile(r"^_*(?:device|cuda|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)?_?minor$", re.IGNORECASE)
+_BUILD = re.compile(r"^has_sm_?(\d{2,3})([afx]?)(?:_\w+)?$")
+_PREDICATE = re.compile(
+    r"^_*(?:is|has|use|device_is)_(?:nvidia_)?(?:cuda_)?sm_?(\d{2,3})([afx]?)(?:_?(?:supported|family|device|gpu))?$"
+)
+_PROPERTIES = re.compile(r"prop|cap\b|capab|\bcc\b|device_info|gpu_info", re.IGNORECASE)
+
+
+_OTHER = re.compile(
+    r"multi_processor|architectures|smem|shared_mem|version|config|num_|count|softmax|platform\.machine|len\("
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A keyword, decorator or constructor whose argument lists the targets it admits."""
+
+    name: str
+    encoding: str  # major | sm | pair
+    layer: str
+    message: str
+    minimum: str = ""
+    maximum: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """The compiled sections of the package facts, and the environment the user settled."""
+
+    sources: dict[str, str] = field(default_factory=dict)
+    facades: dict[str, str] = field(default_factory=dict)
+    predicates: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, Value] = field(default_factory=dict)
+    wrappers: frozenset[str] = frozenset()
+    keywords: dict[str, Requirement] = field(default_factory=dict)
+    decorators: dict[str, Requirement] = field(default_factory=dict)
+    windows: dict[str, Requirement] = field(default_factory=dict)
+    ops: tuple[re.Pattern[str], ...] = ()
+    defines: dict[str, str] = field(default_factory=dict)
+    undefines: frozenset[str] = frozenset()
+
+    MISSING = ExternalV("<missing>")
+
+    def seed(self, name: str, lanes: Lanes) -> Value | None:
+        """What a bare, unresolved name carries by convention; None if it carries no target."""
+        if _CAPABILITY.match(name) and not name.isupper():
+            return None if _DENY.search(name) else Capability(name.endswith("_str"))
+        if _MAJOR.match(name):
+            return lanes.major
+        if _MINOR.match(name):
+            return lanes.minor
+        build = _BUILD.match(name)
+        if build:
+            return _named(int(build[1]), build[2], lanes)
+        predicate = _PREDICATE.match(name)
+        return _named(int(predicate[1]), predicate[2] or "x", lanes) if predicate else None
+
+    def seed_unknown(self, name: str, source: str, lanes: Lanes) -> Value | None:
+        """What a name carries by convention although nobody can tell what it was assigned."""
+        return None if _OTHER.search(source) else self.seed(name, lanes)
+
+    def seed_attribute(self, full: str, name: str, lanes: Lanes) -> Value | None:
+        """What an unresolved attribute carries by convention."""
+        if name in self.predicates:
+            return self.call(full, name, lanes)
+        if name in ("major", "minor"):
+            owner = full.rsplit(".", 1)[0]
+            if _PROPERTIES.search(owner) or (name != "major" and _CAPABILITY.match(owner)):
+                return lanes.major if name == "major" else lanes.minor
+            return None
+        return self.seed(name, lanes)
+
+    def call(self, full: str, name: str, lanes: Lanes) -> Value | None:
+        """What calling an unscanned function gives."""
+        for key in (full, name):
+            source = self.sources.get(key)
+            if source is not None:
+                return _source(source, lanes)
+            predicate = self.predicates.get(key)
+            if predicate is not None:
+                return _predicate(predicate, lanes)
+        seeded = _PREDICATE.match(name)
+        return _named(int(seeded[1]), seeded[2] or "x", lanes) if seeded else None
+
+    def stated(self, full: str, lanes: Lanes) -> Value | None:
+        """What a whole expression with a call in it is known to give: get_platform().is_sm90."""
+        return self.call(full, full, lanes) if "()." in full else None
+
+    def constant(self, dotted: str) -> Value:
+        """The assumed value of a name outside what was scanned (torch.version.hip), or MISSING."""
+        return self.constants.get(dotted, self.MISSING)
+
+    def variable(self, name: str) -> Value | None:
+        """The value the user settled for an environment variable."""
+        if name in self.undefines:
+            return None
+        return self.defines.get(name)
+
+    def may_require(self, call: Node) -> bool:
+        """Whether a call written as a statement may be a check that raises."""
+        function = call.child_by_field_name("function")
+        words = text(function).rsplit(".", 1)[-1].lower() if function is not None else ""
+        return any(w in words for w in ("require", "check", "ensure", "assert", "valid", "verify", "raise"))
+
+
+def _named(digits: int, suffix: str, lanes: Lanes) -> Value:
+    """A flag named after an SM: that SM, or with f or x its family."""
+    if suffix in ("f", "x"):
+        sm = digits if digits >= 50 else digits * 10
+        return lanes.by_target(lambda t: t.sm // 10 == sm // 10)
+    return lanes.by_target(lambda t: t.sm == digits)
+
+
+def _source(gives: str, lanes: Lanes) -> Value:
+    values: dict[str, Value] = {
+        "pair": lanes.pair, "major": lanes.major, "minor": lanes.minor, "sm": lanes.sm,
+        "properties": PropertiesV(), "target": Capability(), "text": Capability(True),
+    }  # fmt: skip
+    return values[gives]
+
+
+_RULE = re.compile(r"^(major|sm|minor)\s*(==|>=|<=|<|>|in)\s*([\d, ]+)$")
+
+
+def _predicate(rule: str, lanes: Lanes) -> Value:
+    """The value of "sm >= 90", "major in 9, 10", "true", "false" or "unknown"."""
+    if rule in ("true", "false"):
+        return rule == "true"
+    match = _RULE.match(rule)
+    if not match:
+        return Unknown((rule,), rule == "unknown-arch")
+    numbers = [int(n) for n in match[3].replace(",", " ").split()]
+
+    def test(target: Target) -> bool:
+        mine = {"major": target.major, "sm": target.sm, "minor": target.minor}[match[1]]
+        first = numbers[0]
+        return {
+            "==": mine == first, ">=": mine >= first, "<=": mine <= first, "<": mine < first, ">": mine > first,
+            "in": mine in numbers,
+        }[match[2]]  # fmt: skip
+
+    return lanes.by_target(test)
+
+
+def compile_knowledge(
+    packages: Mapping[str, Any],
+    defines: Iterable[tuple[str, str]] = (),
+    undefines: Iterable[str] = (),
+    cuda: str = "13.0",
+) -> Knowledge:
+    """The knowledge in the package facts, for a toolkit and the user's settings."""
+    rows = {name: list(packages.get(name) or ()) for name in _SECTIONS}
+    constants: dict[str, Value] = {}
+    for row in rows["predicates"]:
+        if "constant" in row:
+            constants[row["name"]] = cuda if row["constant"] == "toolkit" else row["constant"]
+    registries = [
+        (
+            row.get("form"),
+            Requirement(
+                row["name"],
+                row.get("encoding", "sm"),
+                row.get("layer", "python"),
+                row.get("message", ""),
+                row.get("minimum", ""),
+                row.get("maximum", ""),
+            ),
+        )
+        for row in rows["registries"]
+    ]
+    return Knowledge(
+        sources={
+            row["name"]: row["gives"]
+            for row in (*rows["python_capability_sources"], *rows["facades"])
+            if "gives" in row
+        },
+        facades={row["name"]: row["compares"] for row in rows["facades"] if "compares" in row},
+        predicates={
+            row["name"]: str(row["when"]) if not isinstance(row["when"], bool) else str(row["when"]).lower()
+            for row in (*rows["predicates"], *rows["facades"]) if "when" in row
+        },
+        constants=constants,
+        wrappers=frozenset(row["name"] for row in rows["wrappers"]),
+        keywords={r.name: r for form, r in registries if form == "keyword"},
+        decorators={r.name: r for form, r in registries if form == "decorator"},
+        windows={r.name: r for form, r in registries if form == "window"},
+        ops=tuple(re.compile(row["pattern"]) for row in rows["ops"]),
+        defines=dict(defines),
+        undefines=frozenset(undefines),
+    )  # fmt: skip
+
+
+_SECTIONS = ("python_capability_sources", "facades", "predicates", "wrappers", "registries", "ops")

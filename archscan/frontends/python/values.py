@@ -1,0 +1,319 @@
+"""The value domain of the interpreter: Python values that may differ from target to target, or be unknown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tree_sitter import Node
+
+from archscan.model.target import Target, Universe
+
+Value = Any  # a Python constant or one of the classes below
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value nobody can tell from the source; `names` say what it hangs on, `arch` that the target is one of them."""
+
+    names: tuple[str, ...] = ()
+    arch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """A value that holds if the unknown conditions `names` are met (or, in an `or`, are not)."""
+
+    value: Value
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A value that differs from target to target: disjoint masks that together cover the lanes."""
+
+    groups: tuple[tuple[Value, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """The target itself in an encoding nobody stated: the constant it meets decides. `text` = it is a string."""
+
+    is_text: bool = False
+
+
+class ListV(tuple):  # type: ignore[type-arg]
+    """A list."""
+
+    __slots__ = ()
+
+
+class SetV(tuple):  # type: ignore[type-arg]
+    """A set."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DictV:
+    """A dict: key, value node and value per row; `open` when rows may be missing."""
+
+    rows: tuple[tuple[Value, Value], ...]
+    open: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class FuncV:
+    """A function or lambda with the frame it closes over; `bound` is its self or cls."""
+
+    module: Any
+    node: Node
+    frame: Any
+    bound: Value = None
+    is_bound: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class PartialV:
+    """functools.partial(function, ...)."""
+
+    function: Value
+    args: tuple[Value, ...]
+    keywords: dict[str, Value]
+    notes: tuple[Any, ...] = ()  # places of the list arguments
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class ClassV:
+    """A class definition."""
+
+    module: Any
+    node: Node
+    frame: Any
+
+    @property
+    def name(self) -> str:
+        node = self.node.child_by_field_name("name")
+        return node.text.decode("utf-8", "replace") if node is not None and node.text else ""
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class InstanceV:
+    """An object of a class; `fields` are the constructor arguments by parameter name."""
+
+    cls: ClassV
+    fields: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalV:
+    """Something outside what was scanned, by dotted name."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class ModuleV:
+    """A scanned module."""
+
+    module: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PropertiesV:
+    """A device properties object: `.major`, `.minor`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinMethod:
+    """A method of a constant: "7.5 8.0".split."""
+
+    owner: Value
+    name: str
+
+
+def is_constant(value: Value) -> bool:
+    """Whether it is a plain Python constant or a container of such."""
+    if isinstance(value, tuple):
+        return all(is_constant(item) for item in value)
+    return value is None or isinstance(value, (bool, int, float, str, bytes))
+
+
+def depends(value: Value) -> bool:
+    """Whether the value differs between targets, or may."""
+    if isinstance(value, Split):
+        return True
+    if isinstance(value, Unknown):
+        return value.arch
+    if isinstance(value, Maybe):
+        return depends(value.value)
+    if isinstance(value, (Capability, PropertiesV)):
+        return True
+    return isinstance(value, tuple) and any(depends(item) for item in value)
+
+
+def _same(a: Value, b: Value) -> bool:
+    if type(a) is not type(b):
+        return False
+    if is_constant(a) or isinstance(a, (Unknown, Maybe, ExternalV, Capability)):
+        return bool(a == b)
+    return a is b
+
+
+class Lanes:
+    """Operations over the targets of a universe, one lane each; the host pass is no lane."""
+
+    def __init__(self, universe: Universe) -> None:
+        self.universe = universe
+        self.all = universe.device
+        self.targets: tuple[tuple[Target, int], ...] = tuple(
+            (t, universe.bit(t)) for t in universe.targets if not t.is_host
+        )
+        self.major = self.by_target(lambda t: t.major)
+        self.minor = self.by_target(lambda t: t.minor)
+        self.sm = self.by_target(lambda t: t.sm)
+        self.pair = self.by_target(lambda t: (t.major, t.minor))
+
+    def by_target(self, what: Callable[[Target], Value]) -> Value:
+        """The value `what` has on every lane."""
+        return self.merge((what(t), bit) for t, bit in self.targets)
+
+    def merge(self, parts: Iterable[tuple[Value, int]]) -> Value:
+        """Lane values as one value: uniform if all lanes agree."""
+        groups: list[tuple[Value, int]] = []
+        for value, mask in self._flat(parts):
+            if not mask:
+                continue
+            for i, (known, lanes) in enumerate(groups):
+                if _same(known, value):
+                    groups[i] = (known, lanes | mask)
+                    break
+            else:
+                groups.append((value, mask))
+        if not groups:
+            return Unknown()
+        return groups[0][0] if len(groups) == 1 else Split(tuple(groups))
+
+    def _flat(self, parts: Iterable[tuple[Value, int]]) -> Iterable[tuple[Value, int]]:
+        for value, mask in parts:
+            if isinstance(value, Split):
+                for inner, lanes in value.groups:
+                    yield inner, lanes & mask
+            else:
+                yield value, mask
+
+    def groups(self, value: Value) -> tuple[tuple[Value, int], ...]:
+        """The value as groups of lanes."""
+        return value.groups if isinstance(value, Split) else ((value, self.all),)
+
+    def spread(self, values: tuple[Value, ...]) -> list[tuple[tuple[Value, ...], int]]:
+        """Several values as groups of lanes on which none of them differs."""
+        result: list[tuple[tuple[Value, ...], int]] = [((), self.all)]
+        for value in values:
+            result = [
+                ((*head, part), mask & lanes)
+                for head, mask in result
+                for part, lanes in self.groups(self.whole(value))
+                if mask & lanes
+            ]
+        return result
+
+    def whole(self, value: Value) -> Value:
+        """A tuple whose items differ between lanes, as a value that does."""
+        if isinstance(value, tuple) and any(isinstance(item, (Split, tuple)) for item in value):
+            kind = type(value)
+            if any(isinstance(self.whole(item), Split) for item in value):
+                return self.merge((kind(items), mask) for items, mask in self.spread(tuple(value)))
+        return value
+
+    def lift(self, operation: Callable[..., Value], *values: Value) -> Value:
+        """The operation on every lane; unknown and assumed values pass through."""
+        if not any(isinstance(v, (Split, Maybe, Unknown, tuple)) for v in values):
+            return operation(*values)
+        arch = any(depends(v) for v in values)
+        return self.merge((_guarded(operation, items, arch), mask) for items, mask in self.spread(values))
+
+
+def _guarded(operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
+    names: tuple[str, ...] = ()
+    plain: list[Value] = []
+    for item in items:
+        if isinstance(item, Maybe):
+            names = unite(names, item.names)
+            item = item.value  # noqa: PLW2901
+        plain.append(item)
+    unknown = [item for item in plain if isinstance(item, Unknown)]
+    if unknown:
+        return Unknown(unite(names, *(item.names for item in unknown)), arch)
+    result = operation(*plain)
+    if arch and isinstance(result, Unknown):
+        result = Unknown(result.names, True)
+    if not names:
+        return result
+    if isinstance(result, Split):
+        return Split(tuple((assume(v, names), m) for v, m in result.groups))
+    return assume(result, names)
+
+
+def assume(value: Value, names: tuple[str, ...]) -> Value:
+    """The value under further unknown conditions."""
+    if not names or isinstance(value, Unknown):
+        return value
+    if isinstance(value, Maybe):
+        return Maybe(value.value, unite(value.names, names))
+    if isinstance(value, Split):
+        return Split(tuple((assume(v, names), m) for v, m in value.groups))
+    return Maybe(value, names)
+
+
+def unite(*names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names without repetition, in order, at most eight."""
+    return tuple(dict.fromkeys(name for group in names for name in group))[:8]
+
+
+_PREFIXED = re.compile(r"^(.*?)(sm_?|SM_?|compute_)?(\d{2,3})([af]?)$")
+_DOTTED = re.compile(r"^(\d{1,2})\.(\d)([af]?)?$")
+ARCH_TEXT = re.compile(r"^(?:sm_?|SM_?|compute_)?(\d{2,3})([afx]?)$|^(\d{1,2})\.(\d)[af]?$", re.ASCII)
+
+
+def encode(target: Target, like: Value) -> Value:
+    """The target written the way the constant `like` is; None if that constant is no way to write one."""
+    if isinstance(like, bool):
+        return None
+    if isinstance(like, int):
+        return _encode_int(target, like)
+    if isinstance(like, float):
+        return target.major + target.minor / 10 if 3.0 <= like <= 15.0 else None
+    if isinstance(like, str):
+        return _encode_text(target, like)
+    return (target.major, target.minor) if _is_pair(like) else None
+
+
+def _is_pair(like: Value) -> bool:
+    if not isinstance(like, tuple) or not 1 <= len(like) <= 2:
+        return False
+    if not all(isinstance(i, int) and not isinstance(i, bool) for i in like):
+        return False
+    return 3 <= like[0] <= 15 and (len(like) == 1 or 0 <= like[1] <= 9)
+
+
+def _encode_int(target: Target, like: int) -> int | None:
+    if 3 <= like <= 20:
+        return target.major
+    if 50 <= like <= 150:
+        return target.sm
+    return target.arch if 500 <= like <= 1500 else None
+
+
+def _encode_text(target: Target, like: str) -> str | None:
+    dotted = _DOTTED.match(like)
+    if dotted and 3 <= int(dotted[1]) <= 15:
+        return f"{target.major}.{target.minor}" + (target.suffix if dotted[3] else "")
+    if not ARCH_TEXT.match(like):
+        return str(target.major) if like.isdigit() and 5 <= int(like) <= 15 else None
+    match = _PREFIXED.match(like)
+    if not match or not 50 <= int(match[3]) <= 150:
+        return None
+    return f"{match[2] or ''}{target.sm}" + (target.suffix if match[4] else "")

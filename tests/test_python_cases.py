@@ -1,0 +1,159 @@
+"""The Python front end on small modules: which gate stands where, and for which targets it is open."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+import yaml
+
+from archscan.catalog.types import Catalog, MacroFacts
+from archscan.frontends.protocol import Context
+from archscan.frontends.python import PythonFrontEnd
+from archscan.model.facts import FileFacts, Source
+from archscan.model.gate import Does, Gate, Kind, Layer
+from archscan.model.settings import ScanSettings
+from archscan.model.target import HOST, Target, Universe
+
+_SMS = (
+    "50",
+    "75",
+    "80",
+    "86",
+    "89",
+    "90",
+    "90a",
+    "100",
+    "100a",
+    "100f",
+    "103",
+    "103a",
+    "110",
+    "120",
+    "120a",
+    "120f",
+    "121",
+    "121a",
+)
+
+
+def _target(name: str) -> Target:
+    return Target(int(name.rstrip("af")), name.lstrip("0123456789"))
+
+
+UNIVERSE = Universe((HOST, *(_target(name) for name in _SMS)))
+PACKAGES = yaml.safe_load((Path(__file__).parent.parent / "rules/facts/packages.yaml").read_text())
+
+
+def context(**settings: object) -> Context:
+    catalog = Catalog(UNIVERSE, {}, {}, MacroFacts({}, {}, {}, {}, frozenset()), {}, (), {}, PACKAGES, ())
+    return Context(catalog, ScanSettings(**settings))  # type: ignore[arg-type]
+
+
+def scan(files: dict[str, str], **settings: object) -> dict[str, FileFacts]:
+    front, where = PythonFrontEnd(), context(**settings)
+    sources = [Source(path, textwrap.dedent(text).encode(), path) for path, text in files.items()]
+    indexes = {s.path: index for s in sources if (index := front.index(s, where)) is not None}
+    project = front.link(indexes, where)
+    return {path: front.gates(index, project, where) for path, index in indexes.items()}
+
+
+def gates(text: str, **settings: object) -> list[Gate]:
+    found = scan({"m.py": text}, **settings)
+    return list(found["m.py"].gates) if found else []
+
+
+def yes(gate: Gate, arm: int = 0) -> set[int]:
+    """The SMs whose plain variant takes the arm, unknown other conditions taken as met."""
+    return {t.sm for t in UNIVERSE.members(gate.arms[arm].assumed.yes) if not t.suffix}
+
+
+def no(gate: Gate, arm: int = 0) -> set[int]:
+    return {t.sm for t in UNIVERSE.members(gate.arms[arm].assumed.no) if not t.suffix}
+
+
+def test_keyword_list_stands_at_its_literal() -> None:
+    (gate,) = gates(
+        """
+        def gen_comm_module():
+            flags = context.get_nvcc_flags_list(
+                supported_major_versions=[9, 10]
+            )
+        """
+    )
+    assert (gate.kind, gate.layer, gate.place.line) == (Kind.KEYWORD_LIST, Layer.JIT, 4)
+    assert yes(gate) == {90, 100, 103}
+    assert 110 in no(gate) and 120 in no(gate)
+    assert gate.rest.does is Does.RAISES and "major versions" in (gate.rest.message or "")
+
+
+def test_predicates_over_modules_give_the_chain() -> None:
+    files = {
+        "pkg/__init__.py": "from .common import is_sm90_supported\n",
+        "pkg/common.py": """
+            from functools import lru_cache, partial
+            import torch
+
+            def _check(majors, cuda_version):
+                return torch.cuda.get_device_capability()[0] in majors
+
+            is_sm90_supported = lru_cache(maxsize=1)(
+                partial(_check, majors=[9], cuda_version=(12, 3))
+            )
+            """,
+        "pkg/use.py": """
+            from pkg import is_sm90_supported
+            _fast = is_sm90_supported()
+
+            def run(x):
+                if _fast:
+                    return kernel(x)
+                return slow(x)
+            """,
+    }
+    found = scan(files)
+    (gate,) = found["pkg/use.py"].gates
+    assert gate.place.line == 6
+    assert yes(gate) == {90}
+    assert [(r.path, r.line) for r in gate.related][:3] == [
+        ("pkg/use.py", 3),
+        ("pkg/common.py", 8),
+        ("pkg/common.py", 5),
+    ]
+    assert not found["pkg/common.py"].gates
+
+
+@pytest.mark.parametrize(
+    ("condition", "admitted"),
+    [
+        ("cap >= (9, 0)", {90, 100, 103, 110, 120, 121}),
+        ("cap[0] == 10", {100, 103}),
+        ("(8, 9) <= cap < (10, 0)", {89, 90}),
+        ("cap not in ((10, 0), (10, 3))", {50, 75, 80, 86, 89, 90, 110, 120, 121}),
+        ("cap[0] * 10 + cap[1] in (86, 89)", {86, 89}),
+        ("f'sm_{cap[0]}{cap[1]}' == 'sm_90'", {90}),
+        ("not (cap[0] < 12)", {120, 121}),
+    ],
+)
+def test_spellings_of_one_question(condition: str, admitted: set[int]) -> None:
+    (gate,) = gates(
+        f"import torch\ndef f(x):\n    cap = torch.cuda.get_device_capability()\n    if {condition}:\n        go(x)\n"
+    )
+    assert yes(gate) == admitted
+    assert no(gate) == {t.sm for t in UNIVERSE.targets if t.sm} - admitted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(elapsed):\n    return elapsed >= 900 and elapsed < 1200\n",
+        "import torch\ndef f(n):\n    n = torch.cuda.get_device_properties(0).multi_processor_count\n    return n >= 120\n",
+        "def f(arch):\n    if arch == 'LlamaForCausalLM':\n        return 1\n    return 2\n",
+        "def f(version):\n    if Version(version).major >= 12:\n        return 1\n    return 2\n",
+        "def f(q, sm_scale):\n    if sm_scale > 90:\n        raise ValueError\n",
+        "def f(mma_sm):\n    if mma_sm not in [1, 2]:\n        raise ValueError('mma_sm')\n",
+    ],
+)
+def test_lookalikes_stay_silent(text: str) -> None:
+    assert gates(text) == []
