@@ -4,47 +4,102 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from archscan.catalog.architectures import compile_architectures
-from archscan.catalog.features import compile_features
+from archscan.catalog.evidence import compile_evidence, overlaid
+from archscan.catalog.features import check_patterns, compile_features
 from archscan.catalog.macros import compile_macros
+from archscan.catalog.messages import compile_messages
+from archscan.catalog.packages import compile_packages, merged
 from archscan.catalog.reading import parse, rules_directory
-from archscan.catalog.types import Catalog
+from archscan.catalog.rules import compile_rule
+from archscan.catalog.types import Catalog, Rule
 from archscan.errors import UserError
 
-__all__ = ["load"]
+__all__ = ["load", "with_evidence"]
+
+# What a directory of the user can add; architectures and macros are measured and ours alone
+EXTRA_FACTS = ("features", "evidence", "messages", "packages")
+
+
+@dataclass
+class _Files:
+    """The YAML files below the rules and the user's directories, with the digest of all that was read."""
+
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    def read(self, path: Path) -> Any:
+        """The content of a file; UserError where it cannot be read or is not YAML."""
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read", error.strerror or "") from error
+        self.digest.update(path.name.encode() + b"\0" + data)
+        return parse(data, str(path))
 
 
 def load(extra_dirs: Sequence[Path] = ()) -> Catalog:
     """The catalog of the built-in rules and those in `extra_dirs`; UserError for what is wrong in them."""
+    files = _Files()
     root = rules_directory()
-    digest = hashlib.sha256()
-    architectures = compile_architectures(*_read(root / "facts" / "architectures.yaml", digest))
+    facts = root / "facts"
+    architectures = compile_architectures(files.read(facts / "architectures.yaml"), "architectures.yaml")
     universe = architectures.universe
-    raw, where = _read(root / "facts" / "macros.yaml", digest)
-    raw_features, features_file = _read(root / "facts" / "features.yaml", digest)
-    return Catalog(
+    features = compile_features(files.read(facts / "features.yaml"), universe, "features.yaml")
+    catalog = Catalog(
         universe=universe,
         architectures=architectures.by_sm,
         product_names=architectures.product_names,
-        macros=compile_macros(raw, universe, where),
-        features=compile_features(raw_features, universe, features_file),
-        evidence=(),
-        rules={},
-        packages={},
-        messages=(),
-        digest=digest.hexdigest(),
+        macros=compile_macros(files.read(facts / "macros.yaml"), universe, "macros.yaml"),
+        features=features,
+        evidence=compile_evidence(files.read(facts / "evidence.yaml"), features, architectures.by_sm, "evidence.yaml"),
+        rules=_rules(root, files),
+        packages=compile_packages(files.read(facts / "packages.yaml"), "packages.yaml"),
+        messages=compile_messages(files.read(facts / "messages.yaml"), "messages.yaml"),
         images=architectures.images,
     )
+    for directory in extra_dirs:
+        catalog = _extended(catalog, directory, files)
+    return replace(catalog, digest=files.digest.hexdigest())
 
 
-def _read(path: Path, digest: Any) -> tuple[Any, str]:
-    """The content of a YAML file and its name for messages; feeds the digest."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read", error.strerror or "") from error
-    digest.update(path.name.encode() + b"\0" + data)
-    return parse(data, str(path)), path.name
+def with_evidence(catalog: Catalog, paths: Sequence[Path]) -> Catalog:
+    """The catalog with evidence files of the user, which add to ours or override rows of the same id."""
+    files = _Files()
+    for path in paths:
+        rows = compile_evidence(files.read(path), catalog.features, catalog.architectures, str(path), by_user=True)
+        catalog = replace(catalog, evidence=overlaid(catalog.evidence, rows))
+    return catalog
+
+
+def _rules(directory: Path, files: _Files) -> dict[str, Rule]:
+    paths = sorted(directory.glob("*.yaml"))
+    return {path.stem: compile_rule(files.read(path), path.stem, path.name) for path in paths}
+
+
+def _extended(catalog: Catalog, directory: Path, files: _Files) -> Catalog:
+    """The catalog with the rules and facts of a directory of the user."""
+    if not directory.is_dir():
+        raise UserError(f"{directory}: no such directory of rules")
+    catalog = replace(catalog, rules={**catalog.rules, **_rules(directory, files)})
+    for name in EXTRA_FACTS:
+        path = directory / "facts" / f"{name}.yaml"
+        if path.exists():
+            catalog = _with_facts(catalog, name, files.read(path), str(path))
+    return catalog
+
+
+def _with_facts(catalog: Catalog, name: str, raw: Any, where: str) -> Catalog:
+    if name == "features":
+        features = compile_features(raw, catalog.universe, where)
+        check_patterns(features, where)
+        return replace(catalog, features={**catalog.features, **features})
+    if name == "evidence":
+        rows = compile_evidence(raw, catalog.features, catalog.architectures, where, by_user=True)
+        return replace(catalog, evidence=overlaid(catalog.evidence, rows))
+    if name == "messages":
+        return replace(catalog, messages=(*compile_messages(raw, where), *catalog.messages))
+    return replace(catalog, packages=merged([catalog.packages, compile_packages(raw, where)]))

@@ -107,6 +107,7 @@ class EvidenceRow:
     problems: frozenset[str]
     weighs: str  # harm | help | neutral | contested
     evidence: Evidence
+    contradicts: str = ""  # key that the sides of a contested fact share
 
 
 @dataclass(frozen=True)

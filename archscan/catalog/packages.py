@@ -1,0 +1,53 @@
+"""Reads and checks rules/facts/packages.yaml: what is known of public packages, a list of rows per section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from archscan.catalog.reading import check_keys, mapping, one_of, sequence
+
+# section -> keys of its rows; every row gives its source, and what it is about in the first key
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "python_capability_sources": ("name", "gives"),
+    "facades": ("name", "compares", "when", "gives"),
+    "predicates": ("name", "when", "constant"),
+    "wrappers": ("name",),
+    "registries": ("name", "form", "encoding", "layer", "message", "minimum", "maximum"),
+    "ops": ("pattern",),
+    "cuda_capability_sources": ("name", "gives"),
+    "check_macros": ("name", "condition", "effect"),
+    "target_macros": ("name", "form"),
+    "vendored_trees": ("name", "directories", "holds"),
+    "build_functions": ("name", "form", "architectures", "result"),
+}
+GIVES = ("pair", "major", "minor", "sm", "arch", "properties", "target", "text")
+
+
+def compile_packages(raw: Any, where: str) -> dict[str, object]:
+    """The checked sections: name -> rows in their order."""
+    root = mapping(raw, where)
+    check_keys(root, SECTIONS, where)
+    return {section: _rows(rows, section, where) for section, rows in root.items()}
+
+
+def merged(sections: Iterable[dict[str, object]]) -> dict[str, object]:
+    """The rows of several files, section by section, in their order: a later row of the same name wins."""
+    found: dict[str, object] = {}
+    for packages in sections:
+        for section, rows in packages.items():
+            before = found.get(section, [])
+            found[section] = [*sequence(before, section), *sequence(rows, section)]
+    return found
+
+
+def _rows(raw: Any, section: str, where: str) -> list[dict[str, Any]]:
+    rows = []
+    for entry in sequence(raw, f"{where}: {section}"):
+        row = mapping(entry, f"{where}: {section}")
+        place = f"{where}: {section}: {row.get(SECTIONS[section][0], '?')}"
+        check_keys(row, (*SECTIONS[section], "source"), place, (SECTIONS[section][0], "source"))
+        if "gives" in row:
+            one_of(row["gives"], GIVES, f"{place}: gives")
+        rows.append(row)
+    return rows
