@@ -76,9 +76,15 @@ def _score(path: Path, case: dict[str, Any], catalog: Catalog, score: Score) -> 
 def _findings(path: Path, case: dict[str, Any], catalog: Catalog) -> list[Finding]:
     flags = [re.fullmatch(r"-D(\w+)(?:=(.*))?", f) for f in case.get("compile_flags", ())]
     defines = tuple((m[1], m[2] or "1") for m in flags if m)
-    facts = scan([str(path)], catalog, ScanSettings(defines=defines, include_vendored=True, use_cache=False))
+    facts = scan([str(path)], catalog, ScanSettings(defines=defines, include_vendored=True, use_cache=False, layers=_layers(path)))
     selection = select(case["target"], catalog)
     return list(report(facts, selection, catalog, JudgeSettings(include_vendored=True)).findings)
+
+
+def _layers(path: Path) -> frozenset[str]:
+    if path.suffix == ".py":
+        return frozenset({"python", "jit"})
+    return frozenset({"build"} if path.suffix == ".cmake" else {"preprocessor", "host", "device"})
 
 
 def _same_place(expected: dict[str, Any], finding: Finding) -> bool:

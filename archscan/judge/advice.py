@@ -175,6 +175,9 @@ def _paired(weighed: Weighed) -> Advised | None:
         return Advised(Advice.PAIR, Consequence.WRONG_RESULT, "host and device go different ways")
     if weighed.half(*_LISTED, admits=False):
         return Advised(Advice.PAIR, weighed.today, "the other half shuts the target out too")
+    if weighed.case.words.second_list:
+        name = weighed.case.words.second_list
+        return Advised(Advice.PAIR, weighed.today, f"it goes by {name} as well", name)
     if (
         weighed.half(Half.HOST, Half.BUILD, admits=True)
         and not weighed.siblings

@@ -47,6 +47,7 @@ class Case:
     obstacle: Obstacle | None = None
     limit: str | None = None  # the limit that a table of constants holds
     same_limit: bool = False  # the missed row holds the target's own value
+    admits: tuple[str, ...] = ()  # targets that take the guarded branch
     consequence: str = ""  # settled beforehand (a mismatch has the consequence of its other half)
     related: tuple[Related, ...] = ()
 
@@ -118,6 +119,7 @@ class _Judge:
             words=words(gate, *_texts(gate, guarded, shut.gets.effect)),
             shut=shut,
             limit=held,
+            admits=self.catalog.universe.names(shut.missed.yes),
             same_limit=own is not None and constant(shut.missed.effect.value) == own,
         )
 

@@ -85,6 +85,8 @@ def _of_refusal(case: Case) -> Consequence:
         return Consequence.LOAD_ERROR if does is Does.SKIPS else Consequence.COMPILE_ERROR
     if does is Does.ERRORS:
         return Consequence.COMPILE_ERROR
+    if layer in _ON_DEVICE and does is Does.REFUSES and case.gets.value:
+        return _of_fallback(case)
     if layer in _ON_DEVICE:
         return Consequence.SILENT_NOOP if does in (Does.PRINTS, Does.REFUSES, Does.SKIPS) else Consequence.TRAP
     if does is Does.TRAPS:
@@ -99,9 +101,22 @@ def _of_refusal(case: Case) -> Consequence:
 def _of_skipping(case: Case) -> Consequence:
     if case.gate.kind is Kind.TEST_SKIP or case.file.origin is Origin.TEST:
         return Consequence.NO_EFFECT
-    if case.gate.layer in _BUILDS or case.gate.kind in (Kind.BUILD_FLAG, Kind.BUILD_LIST):
+    if case.gate.layer in _BUILDS or case.gate.kind in (Kind.BUILD_FLAG, Kind.BUILD_LIST) or _names_images(case):
         return Consequence.LOAD_ERROR
     return Consequence.SLOW_FALLBACK
+
+
+def _names_images(case: Case) -> bool:
+    """Whether the arms of a ladder pick the very targets they stand for: a ladder of build targets."""
+    values = [re.search(r"(\d{2,3})[af]?\W*$", a.effect.value or "") for a in case.gate.arms if not a.is_else]
+    return len(values) > 1 and all(v is not None for v in values) and case.arm is not None and _names_own(case)
+
+
+def _names_own(case: Case) -> bool:
+    assert case.shut is not None
+    value = case.arm.effect.value if case.arm else None
+    number = re.search(r"(\d{2,3})[af]?\W*$", value or "")
+    return number is not None and any(number[1] == name.strip("smaf_") for name in case.admits)
 
 
 def _of_returned_refusal(case: Case) -> Consequence:
@@ -118,7 +133,7 @@ def _of_fallback(case: Case) -> Consequence:
     """Something else is done instead."""
     value, missed = case.gets.value, case.arm.effect.value if case.arm else None
     if case.gate.layer in _ON_DEVICE:
-        if value is not None and _ZERO.match(value) and not _is_literal(missed) and case.gets.does is Does.RETURNS:
+        if value is not None and _ZERO.match(value) and not _is_literal(missed):
             return Consequence.WRONG_RESULT
         return (
             Consequence.DEGRADED_TUNING if _is_constant(value) and _is_constant(missed) else Consequence.SLOW_FALLBACK
@@ -144,7 +159,8 @@ def _of_definition(case: Case) -> Consequence:
 
 def _is_constant(value: str | None) -> bool:
     """Whether a value is numbers only, such as a tile shape or a limit; truth values are no numbers."""
-    return bool(value) and bool(_NUMBERS.match(value or "")) and any(c.isdigit() for c in value or "")
+    text = re.sub(r"^\w+=(?!=)", "", value or "")
+    return bool(_NUMBERS.match(text)) and any(c.isdigit() for c in text)
 
 
 def _is_literal(value: str | None) -> bool:

@@ -26,13 +26,17 @@ class Known:
         """The rows that weigh in one of these ways: harm, help, neutral, contested."""
         return tuple(r for r in self.rows if r.weighs in weights)
 
+    features: frozenset[str] = frozenset()  # what the case uses, without the kinds of code
+
     @property
     def harm(self) -> bool:
-        return bool(self.weighing("harm"))
+        """Whether it went wrong, or slower, for somebody."""
+        return bool(self.weighing("harm", "contested"))
 
     @property
     def contested(self) -> bool:
-        return bool(self.weighing("contested"))
+        """Whether sources disagree about an instruction that the case uses."""
+        return any(r.features & self.features for r in self.weighing("contested"))
 
 
 def known(case: Case, catalog: Catalog, selection: Selection, context: Iterable[str]) -> Known:
@@ -43,7 +47,7 @@ def known(case: Case, catalog: Catalog, selection: Selection, context: Iterable[
     rows.sort(
         key=lambda r: (-_in_context(r, wanted), -r.evidence.by_user, -_CONFIDENCE.get(r.evidence.confidence, 0), r.id)
     )
-    return Known(tuple(rows))
+    return Known(tuple(rows), case.needs.ids())
 
 
 def tags(case: Case) -> frozenset[str]:

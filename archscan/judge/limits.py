@@ -87,13 +87,15 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
 }
+_DEFINED = re.compile(r"^\w+=(?!=)")
 _SUFFIX = re.compile(r"(?<=[0-9a-fA-F])[uUlL]+\b")
 
 
 def constant(text: str | None) -> int | None:
-    """The value of a small integer expression such as `99 * 1024`, None for anything else."""
+    """The value of a small integer expression such as `99 * 1024` or `LIMIT=1536`, None for anything else."""
     if not text or len(text) > 80:
         return None
+    text = _DEFINED.sub("", text)
     try:
         return _value(ast.parse(_SUFFIX.sub("", text.strip()), mode="eval").body)
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):

@@ -312,7 +312,7 @@ def _tables(pairing: _Pairing) -> None:
         for check in pairing.by_path[table.gate.path]:
             if check.gate.kind in LISTS and check.gate.kind is not Kind.ALLOW_LIST:
                 continue
-            if _functions(check) & reached:
+            if _functions(check) & reached or _leads_to(check, table):
                 pairing.both(
                     check,
                     Half.TABLE,
@@ -321,6 +321,17 @@ def _tables(pairing: _Pairing) -> None:
                     "the table behind it has no row for the target",
                     "refuses before the table is read",
                 )
+
+
+def _leads_to(check: Case, table: Case) -> bool:
+    """Whether what a check guards reads the table: by its name, or at the line that reads it."""
+    gate = check.gate
+    readers = {r.line for r in table.gate.related if r.role is Role.CALLER}
+    effects = [gate.rest, *(a.effect for a in gate.arms)]
+    if readers & {e.line for e in effects}:
+        return True
+    names = names_in(" ".join(e.value or "" for e in effects))
+    return bool(names & set(table.gate.symbols))
 
 
 def _functions(case: Case) -> frozenset[str]:

@@ -47,6 +47,7 @@ _BLOCK_SCALED = re.compile(r"\b(?:nv|mx)?fp4|_fp4|fp4_|mxf[48]|e2m1|block[-_ ]?s
 _TUNING = re.compile(
     r"tile|stage|block_?[mnk]\b|num_warps|warps|config|tune|heuristic|split|chunk|launch_?bounds", re.I
 )
+_LIST_NAME = re.compile(r"\b_?[A-Z][A-Z0-9_]*(?:TARGET|ARCH|CAPABILIT|MAJOR|_CC|_SM)[A-Z0-9_]*\b")
 _ARCH = re.compile(r"(?<![a-z0-9])(?:sm_?|cc_?)(\d{2,3})[af]?(?![0-9])", re.I)
 _CHIP_WORDS = (
     (re.compile(r"volta", re.I), 7),
@@ -69,6 +70,7 @@ class Words:
     collective: str = ""
     block_scaled: str = ""
     tuning: str = ""
+    second_list: str = ""  # the name of another list that the text goes by
 
 
 def words(gate: Gate, *more: str) -> Words:
@@ -76,8 +78,9 @@ def words(gate: Gate, *more: str) -> Words:
     said = gate.near
     names = " ".join((said, *gate.symbols, gate.scope.name if gate.scope else "", *more))
     names = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", names)
+    apart = names.replace("_", " ")
     return Words(
-        workaround=gate.note("quirk") or _found(_WORKAROUND, names),
+        workaround=gate.note("quirk") or _found(_WORKAROUND, apart),
         known_bad=_found(_KNOWN_BAD, said),
         lacks=_found(_LACKS, said),
         performance=_found(_PERFORMANCE, said),
@@ -86,6 +89,7 @@ def words(gate: Gate, *more: str) -> Words:
         collective=_found(_COLLECTIVE, names),
         block_scaled=_found(_BLOCK_SCALED, names),
         tuning=_found(_TUNING, names),
+        second_list=_found(_LIST_NAME, said),
     )
 
 
