@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from archscan.catalog.types import Catalog
 from archscan.engine import Watch, run
@@ -34,7 +35,15 @@ def scan(
 
 
 def report(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Report:
-    """The facts judged for one target: verdict -> consequence -> features -> risk -> findings, worst first."""
-    from archscan.judge import judge
+    """The facts judged for one target: verdict -> consequence -> features -> risk -> findings, worst first -> chains.
 
-    return judge(facts, selection, catalog, settings)
+    The user's filters come after the chains: a gate that is only not shown is still shut.
+    """
+    from archscan.judge import judge, wanted
+    from archscan.tracing.chains import with_chains
+
+    everything = replace(
+        settings, problems=frozenset(), layers=frozenset(), rules=frozenset(), min_risk="info", focus=()
+    )
+    chained = with_chains(judge(facts, selection, catalog, everything), catalog)
+    return replace(chained, findings=wanted(chained.findings, settings))

@@ -38,7 +38,7 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
         universe=catalog.universe,
         selection=selection,
         facts=facts,
-        findings=_wanted(sifted.findings, settings),
+        findings=wanted(sifted.findings, settings),
         undecided=_undecided(found, facts, settings),
         suppressed=sifted.suppressed,
         unused_suppressions=sifted.unused,
@@ -79,7 +79,7 @@ def _shown(
     return tuple(f for f in made if f.origin not in names), tuple(sorted(hidden.items()))
 
 
-def _wanted(made: Iterable[Finding], settings: JudgeSettings) -> tuple[Finding, ...]:
+def wanted(made: Iterable[Finding], settings: JudgeSettings) -> tuple[Finding, ...]:
     """The findings that pass the user's filters."""
     least = Level(settings.min_risk).rank
     return tuple(

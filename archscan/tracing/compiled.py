@@ -1,4 +1,4 @@
-"""The compiled part of a chain: gates that the traced operators run through, and gates that are only built with them."""
+"""The compiled part of a chain: gates that the traced operators run through, and gates only built with them."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archscan.model.facts import Link, LinkKind
 from archscan.tracing.paths import Paths
@@ -135,20 +135,22 @@ def _identifier(spec: Link) -> str:
 
 
 def _distinct(found: list[Extension]) -> Iterable[Extension]:
-    """Equal ids of different functions are told apart by the function's name."""
-    count: dict[str, int] = {}
-    for extension in found:
-        count[extension.id] = count.get(extension.id, 0) + 1
-    seen: set[str] = set()
-    for e in found:
-        identifier = e.id if count[e.id] == 1 else f"{e.id}.{e.function or 'module'}"
-        while identifier in seen:
-            identifier += "+"
-        seen.add(identifier)
-        yield e if identifier == e.id else _renamed(e, identifier)
+    """Equal ids are told apart by the function that builds, then by its file."""
+    for identify in (_by_function, _by_file):
+        count: dict[str, int] = {}
+        for extension in found:
+            count[extension.id] = count.get(extension.id, 0) + 1
+        found = [e if count[e.id] == 1 else replace(e, id=identify(e)) for e in found]
+    seen: dict[str, int] = {}
+    for extension in found:  # built twice in one function
+        seen[extension.id] = seen.get(extension.id, 0) + 1
+        number = seen[extension.id]
+        yield extension if number == 1 else replace(extension, id=f"{extension.id}.{number}")
 
 
-def _renamed(e: Extension, identifier: str) -> Extension:
-    return Extension(
-        identifier, e.name, e.function, e.path, e.line, e.sources, e.missing, e.ambiguous, e.wrappers, e.exports
-    )
+def _by_function(extension: Extension) -> str:
+    return f"{extension.id}.{extension.function or 'module'}"
+
+
+def _by_file(extension: Extension) -> str:
+    return f"{extension.id}.{extension.path.removesuffix('.py').replace('/', '.')}"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from archscan.tracing.start import Start
 from archscan.tracing.states import SHUT, UNKNOWN, GateState
 
 _NAMED = 12
 
 
-def sentence(start: Start, run: tuple[GateState, ...], built: tuple[GateState, ...], remarks: list[str]) -> str:
+def sentence(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...], remarks: list[str]) -> str:
     """`shut by 4 of 7 gates; open these together: ...`, with what is only built, undecided, ambiguous or missing."""
     shut = [s for s in run if s.state == SHUT]
     opening = [s for s in shut if s.is_to_open]
@@ -23,7 +22,7 @@ def sentence(start: Start, run: tuple[GateState, ...], built: tuple[GateState, .
     closed = [s for s in built if s.state == SHUT]
     if closed:
         gates = "1 more shut gate is" if len(closed) == 1 else f"{len(closed)} more shut gates are"
-        parts.append(f"{gates} built into the same module and not run by {start.name}")
+        parts.append(f"{gates} built into the same module and not run by {name}")
     return "; ".join([*parts, *remarks])
 
 

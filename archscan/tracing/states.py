@@ -46,11 +46,14 @@ class GateState:
 def states(report: Report) -> Mapping[str, tuple[GateState, ...]]:
     """Every gate of the report by path, in the order of their lines."""
     findings = {_key(f.gate): f for f in (*(s.finding for s in report.suppressed), *report.findings)}
-    undecided = {(u.path, u.line) for u in report.undecided}
+    undecided: dict[str, set[int]] = {}
+    for question in report.undecided:
+        undecided.setdefault(question.path, set()).add(question.line)
     result: dict[str, tuple[GateState, ...]] = {}
     for file in report.facts.files:
         if file.gates:
-            known = [_of(gate, findings.get(_key(gate)), undecided) for gate in file.gates]
+            lines = undecided.get(file.path, set())
+            known = [_of(gate, findings.get(_key(gate)), lines) for gate in file.gates]
             result[file.path] = tuple(sorted(known, key=lambda g: (g.line, g.gate.place.start)))
     return result
 
@@ -59,11 +62,11 @@ def _key(gate: Gate) -> tuple[str, int, int, str]:
     return gate.path, gate.place.start, gate.place.end, gate.kind.value
 
 
-def _of(gate: Gate, finding: Finding | None, undecided: set[tuple[str, int]]) -> GateState:
+def _of(gate: Gate, finding: Finding | None, undecided: set[int]) -> GateState:
     if finding is not None:
         return GateState(gate, SHUT if finding.problem is Problem.EXCLUDED else OPEN, finding)
-    lines = {(gate.path, gate.place.line), *((gate.path, arm.place.line) for arm in gate.arms)}
-    return GateState(gate, UNKNOWN if lines & undecided else OPEN)
+    asked = undecided and (gate.place.line in undecided or any(arm.place.line in undecided for arm in gate.arms))
+    return GateState(gate, UNKNOWN if asked else OPEN)
 
 
 def _condition(gate: Gate) -> str:

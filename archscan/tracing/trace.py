@@ -76,7 +76,7 @@ class _Tracer:
             guarded = self._guarded_by(start.functions)
             if guarded:
                 down, reached = guarded, _reached(guarded, ())
-        up = self._up((*start.functions, *start.operators))
+        up = self._up(start.functions)
         if not reached:
             edges = (*up, *self._calls_of(start.functions))
             return (self._chain(start.name, start, None, Route(edges, start.functions, ())),)
@@ -95,19 +95,18 @@ class _Tracer:
     ) -> Chain:
         """The chain from Python functions through one extension module."""
         towards = _towards(down, extension, operators)
-        operator = (Operator(name, ()) for name in operators)
         known = {edge.caller for edge in (*up, *towards)}
         building = tuple(e for e in self._building(extension) if e.caller not in known or e.call.guards)
-        edges = tuple(dict.fromkeys((*up, *towards, *self._up_to_operators(operator, extension, start), *building)))
+        edges = tuple(dict.fromkeys((*up, *towards, *self._up_to_operators(operators, extension, start), *building)))
         functions = tuple(fn for fn in start.functions if any(e.caller == fn for e in towards))
         identifier = extension.id if not operators else f"{extension.id}/{start.name}"
         return self._chain(identifier, start, extension, Route(edges, functions, operators))
 
-    def _up_to_operators(self, operators: Iterable[Operator], extension: Extension, start: Start) -> tuple[Edge, ...]:
+    def _up_to_operators(self, operators: Iterable[str], extension: Extension, start: Start) -> tuple[Edge, ...]:
         """If only an operator was named: the Python functions that call it, and their callers."""
         if start.functions:
             return ()
-        return self._up(tuple(Operator(o.name, (extension.id,)) for o in operators))
+        return self._up(tuple(Operator(name, (extension.id,)) for name in operators))
 
     def _of_compiled(self, start: Start) -> tuple[Chain, ...]:
         """Chains of a C++ function, kernel or file: through every module that it is compiled into."""
@@ -219,7 +218,7 @@ class _Tracer:
         )
         run = (*python, *built, *listing, *(compiled.gates(RUN) if compiled else ()))
         unlaunched = compiled.gates(BUILT) if compiled else ()
-        said = sentence(start, tuple(dict.fromkeys(run)), unlaunched, self._remarks(start, extension, compiled))
+        said = sentence(start.name, tuple(dict.fromkeys(run)), unlaunched, self._remarks(start, extension, compiled))
         name = start.name if route.operators or extension is None else extension.name
         return Chain(identifier, name, tuple(dict.fromkeys(steps)), said)
 
@@ -262,7 +261,7 @@ class _Tracer:
             for name, found in extension.ambiguous:
                 remarks.append(f"{name} is ambiguous, all were read: {', '.join(found)}")
             if extension.missing:
-                remarks.append(f"not found in what was scanned: {', '.join(name for name, _ in extension.missing)}")
+                remarks.append(f"not found in what was scanned: {', '.join(dict(extension.missing))}")
         return remarks + (compiled.remarks() if compiled else [])
 
 

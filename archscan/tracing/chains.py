@@ -1,0 +1,146 @@
+"""Joins the gates of a report into chains, one for each extension module with something shut, from links alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from archscan.catalog.types import Catalog
+from archscan.model.facts import FileFacts, LinkKind, Origin
+from archscan.model.finding import Finding, Problem
+from archscan.model.gate import Related, Role
+from archscan.model.report import Chain, Report, Step
+from archscan.tracing.modules import Extension, Includes, extensions
+from archscan.tracing.paths import Paths
+from archscan.tracing.sentence import sentence
+from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, GateState, states
+
+_ALSO = 6  # other places named in `related` of one finding
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The gates of one extension module."""
+
+    extension: Extension
+    python: tuple[GateState, ...]  # in the function that builds it
+    listing: tuple[GateState, ...]  # around a call of that function: ahead-of-time lists, loaders
+    compiled: tuple[GateState, ...]  # in its sources and the headers they include
+    clean: tuple[str, ...]  # files of it that were read and shut nothing out
+
+    @property
+    def gates(self) -> tuple[GateState, ...]:
+        return tuple(dict.fromkeys((*self.python, *self.listing, *self.compiled)))
+
+
+def with_chains(report: Report, catalog: Catalog) -> Report:
+    """The report with its chains; every finding on one carries its id and names the other places to change.
+
+    Which gates an operator runs through takes reading function bodies: `trace` does that for one name. Here compiled
+    gates are `built`.
+    """
+    gathered = tuple(g for g in _gathered(report) if any(s.finding for s in g.gates))
+    if not gathered:
+        return report
+    owner = _owners(gathered)
+    findings = tuple(_joined(f, owner.get(f.fingerprint)) for f in report.findings)
+    return replace(report, findings=findings, chains=tuple(_chain(g) for g in gathered))
+
+
+def _gathered(report: Report) -> Iterable[Gathered]:
+    files = {f.path: f for f in report.facts.files}
+    links = {path: f.links for path, f in files.items() if f.links}
+    if not any(link.kind is LinkKind.JIT_SPEC for found in links.values() for link in found):
+        return
+    paths = Paths(files)
+    includes = Includes(links, paths)
+    known = states(report)
+    calling = _by_call(known)
+    for extension in extensions(links, paths):
+        yield _of(extension, files, includes, known, calling)
+
+
+def _of(
+    extension: Extension,
+    files: Mapping[str, FileFacts],
+    includes: Includes,
+    known: Mapping[str, tuple[GateState, ...]],
+    calling: Mapping[str, list[GateState]],
+) -> Gathered:
+    names = {name for name in (extension.function, *extension.wrappers) if name}
+    python = [
+        s for s in known.get(extension.path, ()) if s.gate.scope and s.gate.scope.name.rpartition(".")[2] in names
+    ]
+    listing = [s for name in sorted(names) for s in calling.get(name, ()) if s not in python]
+    own = dict.fromkeys(extension.sources)
+    for source in extension.sources:
+        own.update(dict.fromkeys(includes.closure(source)))
+    mine = [p for p in own if files[p].origin is not Origin.VENDORED]
+    compiled = [s for p in mine for s in known.get(p, ())]
+    shutting = {s.gate.path for s in compiled if s.state != OPEN}
+    return Gathered(
+        extension, tuple(python), tuple(listing), tuple(compiled), tuple(p for p in mine if p not in shutting)
+    )
+
+
+def _by_call(known: Mapping[str, tuple[GateState, ...]]) -> dict[str, list[GateState]]:
+    """Python gates by the functions that their arms call."""
+    result: dict[str, list[GateState]] = {}
+    for path, found in known.items():
+        if path.endswith(".py"):
+            for state in found:
+                called = {c.rpartition(".")[2] for arm in state.gate.arms for c in arm.calls}
+                for name in called:
+                    result.setdefault(name, []).append(state)
+    return result
+
+
+def _owners(gathered: tuple[Gathered, ...]) -> dict[str, Gathered]:
+    """Fingerprint -> the chain it belongs to; of a header in several modules the one with the fewest files."""
+    result: dict[str, Gathered] = {}
+    for chain in sorted(
+        gathered, key=lambda g: (len(g.clean) + len({s.gate.path for s in g.compiled}), g.extension.id)
+    ):
+        for state in chain.gates:
+            if state.finding:
+                result.setdefault(state.finding.fingerprint, chain)
+    return result
+
+
+def _joined(finding: Finding, chain: Gathered | None) -> Finding:
+    if chain is None:
+        return finding
+    also = _also(finding, chain) if finding.problem is Problem.EXCLUDED else ()
+    return replace(finding, chain=chain.extension.id, related=(*finding.related, *also))
+
+
+def _also(finding: Finding, chain: Gathered) -> Iterable[Related]:
+    """The other files of the chain that shut the target out, with the first such line of each."""
+    by_path: dict[str, list[GateState]] = {}
+    for state in chain.gates:
+        if state.is_to_open and state.gate.path != finding.path:
+            by_path.setdefault(state.gate.path, []).append(state)
+    for path, shut in list(by_path.items())[:_ALSO]:
+        more = f" and {len(shut) - 1} more in this file" if len(shut) > 1 else ""
+        message = f"also shuts {chain.extension.name}{more}"
+        yield Related(path, shut[0].line, Role.ALSO_CHANGE, message)
+
+
+def _chain(gathered: Gathered) -> Chain:
+    extension = gathered.extension
+    shut = [s for s in gathered.compiled if s.state != OPEN]
+    steps = (
+        *(s.step(RUN) for s in gathered.python),
+        *(s.step(RUN, f"lists {extension.name} for the ahead-of-time build") for s in gathered.listing),
+        *(s.step(BUILT) for s in shut),
+        *(
+            Step("preprocessor", path, None, CLEAN, BUILT, None, "read: lets the target in", "file")
+            for path in gathered.clean
+        ),
+    )
+    remarks = [f"{name} is ambiguous, all were read: {', '.join(found)}" for name, found in extension.ambiguous]
+    if extension.missing:
+        remarks.append(f"not found in what was scanned: {', '.join(dict(extension.missing))}")
+    return Chain(
+        extension.id, extension.name, tuple(dict.fromkeys(steps)), sentence(extension.name, gathered.gates, (), remarks)
+    )
