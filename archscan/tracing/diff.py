@@ -1,0 +1,139 @@
+"""Compares what two versions of a package mean for one target: gates that opened, closed, moved, came and went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from archscan.model.gate import Gate, Kind
+from archscan.model.report import Report
+from archscan.tracing.states import OPEN, SHUT, GateState, states
+
+_LISTS = frozenset({Kind.KEYWORD_LIST, Kind.ALLOW_LIST, Kind.BUILD_LIST, Kind.TABLE, Kind.WINDOW})
+_Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A gate on both sides, or on one. `what`: opened | closed | moved | new | gone."""
+
+    what: str
+    old: GateState | None
+    new: GateState | None
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list, table or window that names targets one by one."""
+        state = self.new or self.old
+        return state is not None and state.gate.kind in _LISTS
+
+    @property
+    def place(self) -> tuple[str, int]:
+        state = self.new or self.old
+        assert state is not None
+        return state.gate.path, state.line
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Everything that changed for the target."""
+
+    target: str
+    changes: tuple[Change, ...]
+    old_shut: int  # gates that shut the target out, before and after
+    new_shut: int
+
+    def of(self, what: str) -> tuple[Change, ...]:
+        return tuple(c for c in self.changes if c.what == what)
+
+
+def compare(old: Report, new: Report) -> Difference:
+    """What changed between two reports for the same target.
+
+    A gate is the same on both sides if its file, function, kind and condition are; else if only the condition or only
+    the file differs. Gates that never shut the target out are not mentioned.
+    """
+    before, after = list(_all(old)), list(_all(new))
+    pairs, gone, came = _matched(before, after)
+    changes = [c for one, other in pairs if (c := _changed(one, other))]
+    known = {f.path for f in new.facts.files}
+    changes += [Change("opened" if s.gate.path in known else "gone", s, None) for s in gone if s.state == SHUT]
+    changes += [Change("new", None, s) for s in came if s.state == SHUT]
+    return Difference(
+        new.selection.name,
+        tuple(sorted(changes, key=lambda c: (_ORDER.index(c.what), not c.is_list, c.place))),
+        sum(s.state == SHUT for s in before),
+        sum(s.state == SHUT for s in after),
+    )
+
+
+_ORDER = ("opened", "closed", "moved", "new", "gone")
+
+
+def _all(report: Report) -> Iterable[GateState]:
+    for found in states(report).values():
+        yield from found
+
+
+def _matched(
+    before: list[GateState], after: list[GateState]
+) -> tuple[list[tuple[GateState, GateState]], list[GateState], list[GateState]]:
+    """Pairs, what is left of the old ones, what is left of the new ones; the strictest identity first."""
+    pairs: list[tuple[GateState, GateState]] = []
+    for identity in (_same, _condition_changed, _file_moved, _both):
+        waiting: dict[_Key, list[GateState]] = {}
+        for state in after:
+            waiting.setdefault(identity(state.gate), []).append(state)
+        left: list[GateState] = []
+        for state in before:
+            candidates = waiting.get(identity(state.gate))
+            if candidates:
+                pairs.append((state, candidates.pop(0)))
+            else:
+                left.append(state)
+        before = left
+        after = [state for found in waiting.values() for state in found]
+    return pairs, before, after
+
+
+def _same(gate: Gate) -> _Key:
+    return (gate.path, _function(gate), gate.kind, _conditions(gate))
+
+
+def _condition_changed(gate: Gate) -> _Key:
+    return (gate.path, _function(gate), gate.kind)
+
+
+def _file_moved(gate: Gate) -> _Key:
+    return (_function(gate) or gate.path, gate.kind, _conditions(gate))
+
+
+def _both(gate: Gate) -> _Key:
+    """Same function in a file of the same name; outside of functions nothing is left to go by."""
+    return (gate.path.rpartition("/")[2] if _function(gate) else gate.path, _function(gate), gate.kind)
+
+
+def _function(gate: Gate) -> str:
+    return gate.scope.name if gate.scope else ""
+
+
+def _conditions(gate: Gate) -> tuple[str, ...]:
+    return tuple("".join(arm.condition.split()) for arm in gate.arms)
+
+
+def _changed(old: GateState, new: GateState) -> Change | None:
+    if old.state == SHUT and new.state == OPEN:
+        return Change("opened", old, new)
+    if old.state != SHUT and new.state == SHUT:
+        return Change("closed", old, new)
+    if old.state == SHUT and new.state == SHUT and old.gate.path != new.gate.path:
+        return Change("moved", old, new)
+    return None
+
+
+def condition(state: GateState | None) -> str:
+    """The first condition of a gate on one line; "" if there is no gate on that side."""
+    if state is None:
+        return ""
+    text = next((arm.condition for arm in state.gate.arms if arm.condition), state.gate.kind.value)
+    return " ".join(text.split())
