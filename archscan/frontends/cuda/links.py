@@ -12,7 +12,8 @@ _TYPED_EXPORT = re.compile(rb"TVM_FFI_DLL_EXPORT_TYPED_FUNC\(\s*(\w+)\s*,\s*([\w
 _TORCH_LIBRARY = re.compile(
     rb"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\(\s*(\w+)|TORCH_LIBRARY(?:_FRAGMENT)?_EXPAND\(\s*(\w+)"
 )
-_MODULE_MEMBER = re.compile(rb"""\.(?:def|impl)\(\s*"([\w:]+)[^"]*"\s*(?:,\s*[^&\w]*&?\s*([\w:]+))?""")
+_MODULE_MEMBER = re.compile(rb"""\.(?:def|impl)\(\s*"([\w:]+)[^"]*"([^;{}]{0,400}?)\)\s*;""")
+_IMPLEMENTATION = re.compile(rb"""(?:&\s*|TORCH_FN\(\s*|,\s*)(?!\w*::k[A-Z])([A-Za-z_][\w:]*)""")
 _SUFFIXES = (".h", ".hh", ".hpp", ".cuh", ".inl", ".cu", ".inc", ".ipp", ".cpp", ".cc", ".jinja")
 
 
@@ -44,7 +45,8 @@ def _exports(data: bytes) -> Iterator[Link]:
         library = _TORCH_LIBRARY.search(data)
         space = library.group(1).decode() if library else ""
         for match in _MODULE_MEMBER.finditer(data):
-            yield _export(data, match.start(), match.group(1), match.group(2) or match.group(1), space)
+            named = _IMPLEMENTATION.search(match.group(2))
+            yield _export(data, match.start(), match.group(1), named.group(1) if named else match.group(1), space)
 
 
 def _export(data: bytes, offset: int, name: bytes, implementation: bytes, space: str = "") -> Link:

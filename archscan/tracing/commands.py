@@ -1,0 +1,221 @@
+"""What `trace`, `explain MESSAGE` and `diff` do: paths in, a report or a text out. Where tracing reads files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from archscan import __version__
+from archscan.catalog.types import Catalog
+from archscan.model.facts import Failed, Skipped
+from archscan.model.report import Chain, Report, Step
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.model.target import Selection
+from archscan.tracing.code import Code
+from archscan.tracing.diff import Change, Difference, compare, condition
+from archscan.tracing.messages import Explanation, explain_message
+from archscan.tracing.states import GateState
+
+_MARKS = {"shut": "x", "open": "o", "unknown": "?", "clean": "."}
+_TITLES = {
+    "opened": "opened: shut before, lets it in now",
+    "closed": "closed: let it in before, shut now",
+    "moved": "moved, still shut",
+    "new": "new and shut",
+    "gone": "gone with its file",
+}
+Typed = Callable[[str], str]
+
+
+def read_code(paths: Sequence[str], settings: ScanSettings, catalog: Catalog) -> Code:
+    """The files below `paths`, read when a trace asks for them."""
+    from archscan.sources import discover, read, vendored_trees
+
+    found = {s.path: s for s in discover(paths, settings, vendored_trees(catalog.packages)).sources}
+
+    def load(path: str) -> bytes:
+        source = next(read([found[path]]))
+        return b"" if isinstance(source, Skipped | Failed) else source.data
+
+    return Code({path: source.origin for path, source in found.items()}, load)
+
+
+def trace_report(
+    name: str, paths: Sequence[str], selection: Selection, catalog: Catalog, settings: ScanSettings
+) -> Report:
+    """The chains behind `name` as a report: they and the findings on them. Raises UserError for an unknown name."""
+    from archscan import pipeline
+
+    report = pipeline.report(pipeline.scan(paths, catalog, settings), selection, catalog, JudgeSettings())
+    return traced(name, report, read_code(paths, settings, catalog))
+
+
+def traced(name: str, report: Report, code: Code) -> Report:
+    """`report` cut down to the chains behind `name`, for any format."""
+    from archscan.tracing.trace import trace
+
+    chains = trace(name, report, code)
+    owner = {s.fingerprint: chain.id for chain in reversed(chains) for s in chain.steps if s.fingerprint}
+    found = tuple(replace(f, chain=owner[f.fingerprint]) for f in report.findings if f.fingerprint in owner)
+    return replace(report, findings=found, chains=chains)
+
+
+def trace_text(report: Report, typed: Typed = str) -> str:
+    """The chains of a traced report as a tree, each closed by its sentence."""
+    return "\n".join(_chain_text(chain, report.selection.name, typed) for chain in report.chains)
+
+
+def _chain_text(chain: Chain, target: str, typed: Typed) -> str:
+    lines = [f"{chain.id} on {target}"]
+    last = len(chain.steps) - 1
+    for i, step in enumerate(chain.steps):
+        lines += _step_text(step, "└─ " if i == last else "├─ ", "   " if i == last else "│  ", typed)
+    return "\n".join([*lines, "", *_sentence_lines(chain.sentence), ""])
+
+
+def _step_text(step: Step, branch: str, bar: str, typed: Typed) -> Iterable[str]:
+    place = typed(step.path) + (f":{step.line}" if step.line else "")
+    reach = "  (built, not run)" if step.reach == "built" else ""
+    yield f"{branch}{_MARKS.get(step.state, ' ')} {step.state:<7} {step.layer:<12} {place}{reach}"
+    if step.role != "file" or step.state != "clean" or "gate" in step.message:
+        yield f"{bar}            {' '.join(step.message.split())}"
+
+
+def _sentence_lines(sentence: str) -> list[str]:
+    """One part of the sentence a line; the first stands out."""
+    first, *rest = sentence.split("; ")
+    return [first, *(f"  {part}" for part in rest)]
+
+
+def explained(
+    text: str, catalog: Catalog, paths: Sequence[str] = (), settings: ScanSettings | None = None
+) -> Explanation:
+    """What an error message means; with paths also where it is raised and by which gates."""
+    if not paths:
+        return explain_message(text, catalog)
+    from archscan import pipeline
+
+    settings = settings or ScanSettings()
+    return explain_message(text, catalog, pipeline.scan(paths, catalog, settings), read_code(paths, settings, catalog))
+
+
+def explanation_text(explanation: Explanation, typed: Typed = str) -> str:
+    """The explanation for people."""
+    e = explanation
+    lines = [e.title or "no known family of messages", ""] if not e.id else [f"{e.id}: {e.title}", ""]
+    if e.id:
+        lines += [e.meaning, f"layer: {', '.join(e.layers)}", f"what to do: {e.advice}", f"source: {e.source}", ""]
+    if e.raised:
+        lines += ["raised in:"]
+        lines += [f'  {typed(r.path)}:{r.line}  {r.function or "module level"}  "{r.template}"' for r in e.raised]
+        lines += [""]
+    if e.causes:
+        lines += ["because of:" if any(c.exact for c in e.causes) else "gates that can be the reason:"]
+        lines += [f"  {typed(c.gate.path)}:{c.line}  {_first(c.gate.arms)}  ({c.why})" for c in e.causes]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def _first(arms: Iterable[Any]) -> str:
+    return next((" ".join(arm.condition.split()) for arm in arms if arm.condition), "")
+
+
+def explanation_object(explanation: Explanation) -> dict[str, Any]:
+    """The explanation as plain values."""
+    e = explanation
+    return {
+        "schema_version": "1.0",
+        "tool": {"name": "archscan", "version": __version__},
+        "explanation": {
+            "message": e.message,
+            "id": e.id or None,
+            "title": e.title,
+            "meaning": e.meaning,
+            "layers": list(e.layers),
+            "advice": e.advice,
+            "source": e.source,
+            "raised": [
+                {"path": r.path, "line": r.line, "function": r.function or None, "template": r.template}
+                for r in e.raised
+            ],
+            "gates": [
+                {"path": c.gate.path, "line": c.line, "condition": _first(c.gate.arms), "why": c.why, "exact": c.exact}
+                for c in e.causes
+            ],
+        },
+    }
+
+
+def diff_report(
+    old: Sequence[str], new: Sequence[str], selection: Selection, catalog: Catalog, settings: ScanSettings
+) -> Difference:
+    """What opened, closed and moved for the target between two trees."""
+    from archscan import pipeline
+
+    reports = [
+        pipeline.report(pipeline.scan(paths, catalog, settings), selection, catalog, JudgeSettings())
+        for paths in (old, new)
+    ]
+    return compare(*reports)
+
+
+def diff_text(difference: Difference) -> str:
+    """The difference for people: the changes of a kind under one header, lists first."""
+    lines: list[str] = []
+    for what, title in _TITLES.items():
+        changes = difference.of(what)
+        if changes:
+            lines.append(f"{title} ({len(changes)})")
+            lines += [line for change in changes for line in _change_lines(change)]
+            lines.append("")
+    count = f"{difference.old_shut} gates shut {difference.target} out before, {difference.new_shut} now"
+    return "\n".join([*lines, count, ""])
+
+
+def _change_lines(change: Change) -> Iterable[str]:
+    yield f"  {_places(change.old, change.new)}"
+    before, after = condition(change.old), condition(change.new)
+    if before and after and before != after:
+        yield f"      {before}  ->  {after}"
+    else:
+        yield f"      {after or before}" + ("" if after else "  ->  no gate")
+
+
+def _places(old: GateState | None, new: GateState | None) -> str:
+    if old and new:
+        same = old.gate.path == new.gate.path
+        return f"{old.place} -> {new.line}" if same else f"{old.place} -> {new.place}"
+    state = new or old
+    return state.place if state else ""
+
+
+def diff_object(difference: Difference) -> dict[str, Any]:
+    """The difference as plain values."""
+    return {
+        "schema_version": "1.0",
+        "tool": {"name": "archscan", "version": __version__},
+        "target": {"name": difference.target},
+        "summary": {
+            "old_shut": difference.old_shut,
+            "new_shut": difference.new_shut,
+            **{what: len(difference.of(what)) for what in _TITLES},
+        },
+        "changes": [
+            {"change": c.what, "list": c.is_list, "old": _side(c.old), "new": _side(c.new)} for c in difference.changes
+        ],
+    }
+
+
+def _side(state: GateState | None) -> dict[str, Any] | None:
+    if state is None:
+        return None
+    return {
+        "path": state.gate.path,
+        "line": state.line,
+        "layer": state.gate.layer.value,
+        "state": state.state,
+        "condition": condition(state),
+        "function": state.gate.scope.name if state.gate.scope else None,
+        "fingerprint": state.finding.fingerprint if state.finding else None,
+    }

@@ -1,0 +1,177 @@
+"""What `trace` shows on a small package: order, states, what runs and what is only built, what is clean or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trace_samples
+
+from archscan import pipeline
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.catalog.types import Catalog
+from archscan.errors import UserError
+from archscan.model.report import Chain, Report, Step
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.tracing.commands import read_code, trace_text, traced
+from archscan.tracing.diff import compare
+from archscan.tracing.messages import explain_message
+from archscan.tracing.trace import trace
+
+SETTINGS = ScanSettings(jobs=1, use_cache=False)
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load()
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory, catalog: Catalog) -> Callable[..., tuple[Report, list[str]]]:
+    def made(*packages: dict[str, str]) -> tuple[Report, list[str]]:
+        paths = [
+            trace_samples.write(files, tmp_path_factory.mktemp(f"part{i}") / f"part{i}")
+            for i, files in enumerate(packages)
+        ]
+        facts = pipeline.scan(paths, catalog, SETTINGS)
+        return pipeline.report(facts, select("sm120", catalog), catalog, JudgeSettings()), paths
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def both(make: Callable[..., tuple[Report, list[str]]]) -> tuple[Report, list[str]]:
+    return make(trace_samples.PRODUCER, trace_samples.CONSUMER)
+
+
+def _trace(name: str, made: tuple[Report, list[str]], catalog: Catalog) -> tuple[Chain, ...]:
+    report, paths = made
+    return trace(name, report, read_code(paths, SETTINGS, catalog))
+
+
+def _short(step: Step) -> str:
+    return step.path.rpartition("/")[2]
+
+
+def _with(chain: Chain, state: str) -> list[tuple[str, int | None, str]]:
+    return [(_short(s), s.line, s.reach) for s in chain.steps if s.state == state]
+
+
+def test_the_chain_of_an_operator_from_the_consumer_down(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    (chain,) = _trace("ring_gather", both, catalog)
+    shut = _with(chain, "shut")
+    assert ("ring.py", 9, "run") in shut  # the JIT list
+    assert ("aot.py", 10, "run") in shut  # the ahead-of-time list
+    assert ("settings.py", 9, "run") in shut  # what sets the switch that the guard asks
+    assert [name for name, _, _ in shut].index("settings.py") < [name for name, _, _ in shut].index("ring.py")
+    assert "ring_reduce.cuh" not in [name for name, _, reach in shut if reach == "run"]
+
+
+def test_gates_of_the_other_operator_are_built_and_not_run(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    (gather,) = _trace("ring_gather", both, catalog)
+    (reduce,) = _trace("ring_reduce", both, catalog)
+    assert ("ring_reduce.cuh", 6, "built") in _with(gather, "shut")
+    assert ("ring_reduce.cuh", 6, "run") in _with(reduce, "shut")
+    assert "built into the same module" in gather.sentence
+    assert "built into the same module" not in reduce.sentence
+
+
+def test_clean_files_are_listed_and_strangers_are_not(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    (chain,) = _trace("ring_gather", both, catalog)
+    clean = [name for name, _, _ in _with(chain, "clean")]
+    assert {"ring_gather.cu", "ring_gather.cuh", "shared.cuh", "ops.py"} <= set(clean)
+    assert "unrelated.cuh" not in {_short(s) for s in chain.steps}
+
+
+def test_unrelated_gates_of_a_file_on_the_path_are_left_out(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    (chain,) = _trace("ring_gather", both, catalog)
+    assert 15 not in [line for name, line, _ in _with(chain, "shut") if name == "layer.py"]
+
+
+def test_a_module_by_its_builder_and_by_its_name(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    (by_function,) = _trace("gen_ring_module", both, catalog)
+    (by_name,) = _trace("ring", both, catalog)
+    assert by_function.steps == by_name.steps
+    assert [_short(s) for s in by_function.steps if s.state == "shut"] == ["ring.py", "aot.py", "ring_reduce.cuh"]
+    assert by_function.sentence.startswith("shut by 3 of ")
+
+
+def test_a_kernel_leads_up_to_its_operator(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    (chain,) = _trace("reduce_kernel", both, catalog)
+    assert ("ring_reduce.cuh", 6, "run") in _with(chain, "shut")
+    assert ("ring.py", 9, "run") in _with(chain, "shut")
+
+
+def test_a_header_leads_to_the_module_it_is_built_into(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    (chain,) = _trace("ring_gather.cuh", both, catalog)
+    assert "ring_gather.cu" in {_short(s) for s in chain.steps}
+
+
+def test_unknown_names_get_near_ones(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    with pytest.raises(UserError) as error:
+        _trace("ring_gatter", both, catalog)
+    assert "ring_gather" in error.value.hint
+
+
+def test_missing_and_ambiguous_files_are_named(make: Callable[..., tuple[Report, list[str]]], catalog: Catalog) -> None:
+    files = dict(trace_samples.PRODUCER)
+    del files["ringlib/data/csrc/ring_gather.cu"]
+    files["ringlib/jit/env.py"] = "CSRC_DIR = find()\n"
+    files["ringlib/other/ring_reduce.cu"] = files["ringlib/data/csrc/ring_reduce.cu"]
+    (chain,) = _trace("gen_ring_module", make(files), catalog)
+    assert "ring_gather.cu" in chain.sentence.partition("not found in what was scanned: ")[2]
+    assert "ring_reduce.cu is ambiguous" in chain.sentence
+    assert [s.state for s in chain.steps if "was not found" in s.message] == ["unknown"]
+
+
+def test_findings_carry_their_chain(both: tuple[Report, list[str]]) -> None:
+    report, _ = both
+    chained = {(f.path.rpartition("/")[2], f.place.line): f for f in report.findings if f.chain == "ring"}
+    assert set(chained) == {("ring.py", 9), ("aot.py", 10), ("ring_reduce.cuh", 6)}
+    also = [(r.path.rpartition("/")[2], r.line) for r in chained["ring.py", 9].related if r.role.value == "also-change"]
+    assert also == [("aot.py", 10), ("ring_reduce.cuh", 6)]
+    assert [c.id for c in report.chains] == ["ring"]
+
+
+def test_a_traced_report_holds_what_is_on_the_chain(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    report, paths = both
+    cut = traced("ring_gather", report, read_code(paths, SETTINGS, catalog))
+    assert {f.chain for f in cut.findings} == {cut.chains[0].id}
+    text = trace_text(cut)
+    assert "x shut    jit" in text
+    assert "(built, not run)" in text
+
+
+def test_two_versions_differ_by_what_opened(make: Callable[..., tuple[Report, list[str]]]) -> None:
+    old, _ = make(trace_samples.PRODUCER)
+    new, _ = make(trace_samples.opened(trace_samples.PRODUCER))
+    difference = compare(old, new)
+    assert [c.place[0].rpartition("/")[2] for c in difference.of("opened")] == ["ring.py", "ring_reduce.cuh"]
+    assert [c.place[0].rpartition("/")[2] for c in compare(new, old).of("closed")] == ["ring.py", "ring_reduce.cuh"]
+    assert compare(old, old).changes == ()
+
+
+def test_a_message_leads_to_where_it_is_raised_and_why(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    report, paths = both
+    said = "RuntimeError: No usable architecture among major versions [9, 10]."
+    found = explain_message(said, catalog, report.facts, read_code(paths, SETTINGS, catalog))
+    assert [(r.path.rpartition("/")[2], r.line) for r in found.raised] == [("context.py", 6)]
+    assert ("ring.py", 9) in [(c.gate.path.rpartition("/")[2], c.line) for c in found.causes]
+
+
+def test_a_family_of_messages_is_known_without_code(catalog: Catalog) -> None:
+    found = explain_message("CUDA error: no kernel image is available for execution on the device", catalog)
+    assert found.id == "no-kernel-image"
+    assert found.raised == ()
+
+
+def test_deep_nesting_does_not_end_the_run(tmp_path: Path, catalog: Catalog) -> None:
+    deep = "x = " + "f(" * 3000 + ")" * 3000 + "\n" + "def ring_gather_deep():\n    pass\n"
+    paths = [trace_samples.write({"a.py": deep, "b.cu": "{" * 5000 + "}" * 5000}, tmp_path)]
+    report = pipeline.report(
+        pipeline.scan(paths, catalog, SETTINGS), select("sm120", catalog), catalog, JudgeSettings()
+    )
+    (chain,) = trace("ring_gather_deep", report, read_code(paths, SETTINGS, catalog))
+    assert chain.sentence.startswith("no gate on the way")
