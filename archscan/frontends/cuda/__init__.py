@@ -8,13 +8,15 @@ from functools import lru_cache
 
 from archscan.catalog.recognise import Recogniser
 from archscan.frontends.cuda.conditions import Evaluator
+from archscan.frontends.cuda.embedded import embedded
 from archscan.frontends.cuda.environment import Compiler, ContextKey
-from archscan.frontends.cuda.gates import directive_gates
+from archscan.frontends.cuda.gates import directive_facts
+from archscan.frontends.cuda.host import HostIndex, HostProject, host_gates, host_index, host_link
 from archscan.frontends.cuda.index import DirectiveIndex, directive_index
 from archscan.frontends.cuda.project import MacroTable, link
 from archscan.frontends.protocol import Context
 from archscan.frontends.suppressions import suppressions
-from archscan.model.facts import FileFacts, Origin, Source, Suppression
+from archscan.model.facts import FileFacts, Origin, Source, Suppression, Undecided
 
 SUFFIXES = (".cu", ".cuh", ".h", ".hh", ".hpp", ".inl", ".c", ".cc", ".cpp", ".cxx")
 
@@ -44,7 +46,9 @@ class CudaIndex:
     evidence: str
     root: str
     directives: DirectiveIndex
+    host: HostIndex | None
     suppressions: tuple[Suppression, ...]
+    undecided: tuple[Undecided, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,53 +56,89 @@ class CudaProject:
     """What the files of a project say about each other."""
 
     macros: MacroTable
+    host: HostProject
 
 
 class CudaFrontEnd:
-    """Bytes of CUDA, C and C++ files -> gates."""
+    """Bytes of CUDA, C and C++ files, and of Python files that generate such, -> gates."""
 
     name = "cuda"
 
     def wants(self, path: str) -> bool:
         """Whether it reads files of that name."""
-        return path.removesuffix(".jinja").endswith(SUFFIXES)
+        return path.removesuffix(".jinja").endswith(SUFFIXES) or path.endswith(".py")
 
     def index(self, source: Source, context: Context) -> CudaIndex | None:
-        """The index of one file from its bytes."""
-        tools = _tools(ContextKey(context))
-        return CudaIndex(
-            path=source.path,
-            size=len(source.data),
-            origin=source.origin,
-            evidence=source.evidence,
-            root=source.root,
-            directives=directive_index(source.data, tools.compiler, self._brief(source, context)),
-            suppressions=suppressions(source.data),
-        )
+        """The index of one file from its bytes; None for Python files without CUDA in their strings."""
+        if source.path.endswith(".py"):
+            return _python_index(source, context)
+        brief = _is_brief(source, context)
+        template = source.path.endswith(".jinja")
+        directives = directive_index(source.data, _tools(ContextKey(context)).compiler, brief, template)
+        return _index(source, directives, host_index(source, context), suppressions(source.data))
 
     def link(self, indexes: Mapping[str, CudaIndex], context: Context) -> CudaProject:
-        """The project's macros."""
-        tools = _tools(ContextKey(context))
-        return CudaProject(link({path: index.directives for path, index in indexes.items()}, tools.compiler))
+        """The project's macros, and its host code."""
+        macros = link({path: index.directives for path, index in indexes.items()}, _tools(ContextKey(context)).compiler)
+        hosts = {path: index.host for path, index in indexes.items() if index.host is not None}
+        return CudaProject(macros, host_link(hosts, context))
 
     def gates(self, index: CudaIndex, project: CudaProject, context: Context) -> FileFacts:
         """The facts of one file."""
         tools = _tools(ContextKey(context))
-        gates = directive_gates(
-            index.path, index.directives, project.macros, tools.compiler, tools.evaluator, tools.recogniser
+        found = directive_facts(
+            index.path,
+            index.directives,
+            project.macros,
+            tools.compiler,
+            tools.evaluator,
+            tools.recogniser,
+            need_liveness=index.host is not None,
         )
+        host = host_gates(index.host, project.host, found.liveness, context) if index.host is not None else None
         return FileFacts(
             path=index.path,
             size=index.size,
             origin=index.origin,
             evidence=index.evidence,
             root=index.root,
-            gates=tuple(sorted(gates, key=lambda g: (g.place.start, g.place.end))),
+            gates=(*found.gates, *(host.gates if host else ())),
+            sites=host.sites if host else (),
+            undecided=(*index.undecided, *found.undecided, *(host.undecided if host else ())),
             suppressions=index.suppressions,
             problems=index.directives.problems,
         )
 
-    @staticmethod
-    def _brief(source: Source, context: Context) -> bool:
-        """Whether the file is others' code that is only counted, so that features and calls need no search."""
-        return source.origin in (Origin.VENDORED, Origin.GENERATED) and not context.settings.include_vendored
+
+def _python_index(source: Source, context: Context) -> CudaIndex | None:
+    found = embedded(source.data)
+    if found is None:
+        return None
+    compiler = _tools(ContextKey(context)).compiler
+    directives = directive_index(found.data, compiler, _is_brief(source, context), template=True)
+    return _index(source, directives, None, (), found.undecided)
+
+
+def _index(
+    source: Source,
+    directives: DirectiveIndex,
+    host: HostIndex | None,
+    comments: tuple[Suppression, ...],
+    undecided: tuple[Undecided, ...] = (),
+) -> CudaIndex:
+    return CudaIndex(
+        path=source.path,
+        size=len(source.data),
+        origin=source.origin,
+        evidence=source.evidence,
+        root=source.root,
+        directives=directives,
+        host=host,
+        suppressions=comments,
+        undecided=undecided,
+    )
+
+
+def _is_brief(source: Source, context: Context) -> bool:
+    """Whether the file is others' code that is only counted, so that features and calls need no search."""
+    return source.origin in (Origin.VENDORED, Origin.GENERATED) and not context.settings.include_vendored

@@ -25,27 +25,41 @@ class Recogniser(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ArmFacts:
-    """What does not depend on macros: where an arm stands and what its body does."""
+class BodyFacts:
+    """What a stretch of code does."""
 
     place: Place
-    body: Place
     digest: str
     effect: Effect
     features: tuple[FeatureUse, ...]
     calls: tuple[str, ...]
-    defines: tuple[str, ...]  # macros that the body defines
+    defines: tuple[str, ...]  # macros that it defines
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFacts:
+    """What does not depend on macros: where an arm stands and what its body does."""
+
+    place: Place
+    body: BodyFacts
 
 
 def arm_facts(directive: Directive, end: int, lines: Lines, recogniser: Recogniser | None) -> ArmFacts:
-    """The facts of the arm that begins with a directive and whose body ends at an offset."""
-    raw = lines.bytes(directive.end, end)
+    """The facts of the arm that begins with a directive and whose body ends before the directive at an offset."""
+    line = lines.line(directive.end) + 1
+    start = min(lines.start(line), end)
+    last = max(lines.start(lines.line(end)) - 1, start)
+    return ArmFacts(lines.place(directive.start, directive.end), body_facts(start, last, lines, recogniser))
+
+
+def body_facts(start: int, end: int, lines: Lines, recogniser: Recogniser | None) -> BodyFacts:
+    """The facts of the code between two offsets; without a recogniser no features and calls."""
+    raw = lines.bytes(start, end)
     code = bodies.stripped(raw)
-    line = lines.line(directive.end)
+    line = lines.line(start)
     features = recogniser.in_code(raw) if recogniser else ()
-    return ArmFacts(
-        place=lines.place(directive.start, directive.end),
-        body=lines.place(directive.end, end),
+    return BodyFacts(
+        place=lines.place(start, end),
         digest=bodies.digest(code),
         effect=bodies.effect(code, line),
         features=tuple(_moved(use, line - 1) for use in features),

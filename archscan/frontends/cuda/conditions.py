@@ -357,7 +357,7 @@ def _too_large(tokens: tuple[Any, ...], macros: dict[str, Definition]) -> bool:
         if not changed:
             break
     depth = max(_depth(tokens), *(_depth(_lexed(d.body)) for d in macros.values()), 0)
-    bound = sum(sizes.get(t.value, 1) for t in tokens)
+    bound: int = sum(sizes.get(t.value, 1) for t in tokens)
     return bound * (fan_out ** min(depth, 64)) > _MOST_TOKENS * 50
 
 

@@ -3,38 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from archscan.frontends.cuda.arms import ArmFacts, Recogniser, arm_facts, conjuncts, near
+from archscan.frontends.cuda.arms import ArmFacts, Recogniser, arm_facts, body_facts, conjuncts, near
 from archscan.frontends.cuda.conditions import Evaluator, names_in
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.index import DirectiveIndex
 from archscan.frontends.cuda.lines import Lines
+from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.cuda.project import MacroTable
+from archscan.frontends.cuda.target_macros import TargetCall, query
 from archscan.frontends.cuda.walk import ArmTruth, ChainTruth, Environment, Walk
+from archscan.model.facts import Undecided
 from archscan.model.gate import Arm, Does, Gate, Kind, Layer, Place, Related
+from archscan.model.truth import Truth, always
 
 _DEFINING = frozenset({Does.DEFINES, Does.NOTHING, Does.ERRORS})
 _FIRST_PEER = 80  # targets older than that decide nothing about which conjunct to underline
+_PLACEHOLDERS = ("{", "%s", "%d", "%(", "$")
 
 
-def directive_gates(
+@dataclass(frozen=True, slots=True)
+class DirectiveFacts:
+    """What the directives of one file come to."""
+
+    gates: tuple[Gate, ...]
+    liveness: Liveness
+    undecided: tuple[Undecided, ...]
+
+
+def directive_facts(
     path: str,
     index: DirectiveIndex,
     table: MacroTable,
     compiler: Compiler,
     evaluator: Evaluator,
     recogniser: Recogniser | None,
-) -> Iterator[Gate]:
-    """The gates among the conditionals of one file, in the order in which they close."""
-    if not any(_names(names, table) for names in _conditions(index)):
-        return
+    need_liveness: bool,
+) -> DirectiveFacts:
+    """The gates of one file, and where the rest of it is live (if that is needed or anything in it is a gate)."""
+    if not (need_liveness or index.calls or any(_names(names, table) for names in _conditions(index))):
+        return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
     environment = Environment(compiler, table.outside(path, compiler))
     maker = _Maker(path, index, table, environment, evaluator, None if index.brief else recogniser)
-    for chain in Walk(environment, evaluator, index.guard_start, index.size).chains(index.events):
-        if chain.start in index.candidates:
-            gate = maker.gate(chain)
-            if gate is not None:
-                yield gate
+    walk = Walk(environment, evaluator, index.guard_start, index.size)
+    gates, undecided = [], list(index.undecided)
+    for chain in walk.chains(index.events):
+        if chain.start not in index.candidates:
+            continue
+        if incomplete := _incomplete(chain):
+            undecided.append(incomplete)
+        elif gate := maker.gate(chain):
+            gates.append(gate)
+    liveness = Liveness(compiler.everything, sorted(walk.points))
+    for call in index.calls:
+        if call.unread:
+            undecided.append(Undecided(call.line, "NV_IF_TARGET", call.unread))
+        else:
+            gates.append(maker.target_gate(call, liveness))
+    gates.sort(key=lambda g: (g.place.start, g.place.end))
+    return DirectiveFacts(tuple(gates), liveness, tuple(sorted(undecided, key=lambda u: u.line)))
+
+
+def _incomplete(chain: ChainTruth) -> Undecided | None:
+    """A conditional whose condition is completed when a program runs (a format field, a template expression)."""
+    for arm in chain.arms:
+        if any(mark in arm.condition for mark in _PLACEHOLDERS):
+            if any(names_architecture(n) for a in chain.arms for n in names_in(a.condition)):
+                return Undecided(arm.event.line, arm.condition, "the condition is completed when the program runs")
+            return None
+    return None
 
 
 def _conditions(index: DirectiveIndex) -> Iterator[tuple[str, ...]]:
@@ -95,6 +133,47 @@ class _Maker:
             names_arch=direct,
         )
 
+    def target_gate(self, call: TargetCall, liveness: Liveness) -> Gate:
+        """The gate of one NV_IF_TARGET, NV_IF_ELSE_TARGET or NV_DISPATCH_TARGET."""
+        lines = self.index.lines_around(call.start)
+        point = liveness.point(call.start)
+        everything = self.evaluator.everything
+        earlier = Truth(0, everything)
+        arms: list[Arm] = []
+        for arm in call.arms:
+            condition = query(arm.text) or "1"
+            own = self.evaluator.answer(condition, self.environment.lookup).truth
+            alone = own & ~earlier
+            earlier = earlier | own
+            body = body_facts(arm.body_start, arm.body_end, lines, self.recogniser)
+            arms.append(
+                Arm(
+                    place=lines.place(arm.start, max(arm.end, arm.start)),
+                    condition=arm.text,
+                    own=own,
+                    truth=point.truth & alone,
+                    assumed=Truth(point.possible & alone.yes, everything & ~(point.possible & alone.yes)),
+                    effect=body.effect,
+                    unknowns=self._settling(point.names),
+                    assumes=self._settling(point.names),
+                    via=point.via,
+                    body=body.place,
+                    digest=body.digest,
+                    features=body.features,
+                    calls=body.calls,
+                    is_else=condition == "1",
+                )
+            )
+        return Gate(
+            path=self.path,
+            layer=Layer.PREPROCESSOR,
+            kind=Kind.TARGET_MACRO,
+            place=lines.place(call.start, call.end),
+            arms=tuple(arms),
+            scope=self.index.call_scopes.get(call.start),
+            reach=None if point.truth == always(everything) else point.truth,
+        )
+
     def _arm(self, arm: ArmTruth, facts: ArmFacts, lines: Lines) -> Arm:
         return Arm(
             place=facts.place,
@@ -102,14 +181,14 @@ class _Maker:
             own=arm.own,
             truth=arm.truth,
             assumed=arm.assumed,
-            effect=facts.effect,
+            effect=facts.body.effect,
             unknowns=self._settling(arm.unknowns),
             assumes=self._settling(arm.assumes),
             via=arm.via,
-            body=facts.body,
-            digest=facts.digest,
-            features=facts.features,
-            calls=facts.calls,
+            body=facts.body.place,
+            digest=facts.body.digest,
+            features=facts.body.features,
+            calls=facts.body.calls,
             is_else=arm.event.name == "else",
             focus=self._focus(arm, lines),
         )
@@ -133,7 +212,7 @@ class _Maker:
 
 def _defined(facts: tuple[ArmFacts, ...]) -> tuple[str, ...]:
     """The macros that the arms define if they do nothing else; empty if some arm does."""
-    does = {arm.effect.does for arm in facts}
+    does = {arm.body.effect.does for arm in facts}
     if Does.DEFINES not in does or not does <= _DEFINING:
         return ()
-    return tuple(dict.fromkeys(name for arm in facts for name in arm.defines))
+    return tuple(dict.fromkeys(name for arm in facts for name in arm.body.defines))

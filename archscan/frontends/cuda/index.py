@@ -20,6 +20,8 @@ from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.macros import defined_name, parse_define
 from archscan.frontends.cuda.scopes import Function, Scopes
 from archscan.frontends.cuda.structure import Conditional, structure
+from archscan.frontends.cuda.target_macros import TargetCall, target_calls
+from archscan.model.facts import Undecided
 from archscan.model.gate import Scope
 
 _BLANK = re.compile(rb"\s*")
@@ -60,11 +62,14 @@ class DirectiveIndex:
     events: tuple[Directive, ...]  # conditionals, #define, #undef, #include
     guard_start: int
     candidates: dict[int, Surroundings]  # by offset of the opening directive
+    call_scopes: dict[int, Scope]  # of target macros, by offset
     excerpts: tuple[Excerpt, ...]
     definitions: dict[str, Definitions]
     problems: tuple[str, ...]
     includes: tuple[str, ...]
     size: int
+    calls: tuple[TargetCall, ...]
+    undecided: tuple[Undecided, ...]
     brief: bool  # others' code, only counted: features and calls are not looked for
 
     def lines_around(self, offset: int) -> Lines:
@@ -74,23 +79,38 @@ class DirectiveIndex:
         return Lines(excerpt.data, excerpt.start, excerpt.line)
 
 
-def directive_index(data: bytes, compiler: Compiler, brief: bool = False) -> DirectiveIndex:
-    """The index of one file from its bytes."""
+def directive_index(data: bytes, compiler: Compiler, brief: bool = False, template: bool = False) -> DirectiveIndex:
+    """The index of one file from its bytes. `template`: text that a program completes, so that parts may be missing."""
     directives = scan(data)
     shape = structure(directives, len(data))
     events = tuple(d for d in directives if d.name in _EVENTS)
     candidates = [c for c in shape.conditionals if c.start != shape.guard_start and _may_matter(c, compiler)]
+    torn = [c for c in candidates if not c.closed] if template else []
+    candidates = [c for c in candidates if c.closed or not template]
+    calls = target_calls(data)
+    ranges = sorted([(c.start, c.end) for c in candidates] + [(c.start, c.end) for c in calls])
     return DirectiveIndex(
         events=events,
         guard_start=shape.guard_start,
         candidates=_surroundings(data, candidates, brief),
-        excerpts=tuple(_excerpts(data, candidates)),
+        call_scopes={} if brief else _call_scopes(data, calls),
+        excerpts=tuple(_excerpts(data, ranges)),
         definitions=_definitions(events, shape.guard_start),
-        problems=shape.problems,
+        problems=() if template else shape.problems,
         includes=tuple(dict.fromkeys(_include(d.text) for d in events if d.name.startswith("include"))),
         size=len(data),
+        calls=calls,
+        undecided=tuple(u for c in torn for u in _torn(c)),
         brief=brief,
     )
+
+
+def _torn(conditional: Conditional) -> Iterable[Undecided]:
+    """What to say of a conditional whose end is in another piece of text."""
+    for branch in conditional.branches:
+        if any(names_architecture(n) for n in names_in(branch.condition)):
+            reason = "the conditional ends in another piece of text, put together when the program runs"
+            yield Undecided(branch.directive.line, branch.condition, reason)
 
 
 def _include(text: str) -> str:
@@ -160,6 +180,12 @@ def _surroundings(data: bytes, conditionals: Iterable[Conditional], brief: bool)
     return found
 
 
+def _call_scopes(data: bytes, calls: Iterable[TargetCall]) -> dict[int, Scope]:
+    scopes = Scopes(data)
+    found = {call.start: scopes.function(call.start) for call in calls}
+    return {start: Scope(f.name, f.is_kernel, f.is_device) for start, f in found.items() if f}
+
+
 def _scope(data: bytes, conditional: Conditional, function: Function | None) -> Scope | None:
     if function is None:
         return None
@@ -191,19 +217,19 @@ def _used(data: bytes, conditional: Conditional) -> frozenset[str]:
     return frozenset(n.decode() for n in names if data.count(n) > inside.count(n))
 
 
-def _excerpts(data: bytes, conditionals: Iterable[Conditional]) -> Iterable[Excerpt]:
-    """The bytes of the conditionals and of some lines above each; what overlaps becomes one excerpt."""
+def _excerpts(data: bytes, ranges: Iterable[tuple[int, int]]) -> Iterable[Excerpt]:
+    """The bytes of the ranges and of some lines above each; what overlaps becomes one excerpt."""
     begin = end = line = counted = 0
-    for conditional in conditionals:
-        start = _lines_up(data, conditional.start, LINES_ABOVE)
+    for first, last in ranges:
+        start = _lines_up(data, first, LINES_ABOVE)
         if end and start <= end:
-            end = max(end, conditional.end)
+            end = max(end, last)
             continue
         if end:
             yield Excerpt(begin, line, data[begin:end])
         line = (line or 1) + data.count(b"\n", counted, start)
         begin = counted = start
-        end = conditional.end
+        end = last
     if end:
         yield Excerpt(begin, line, data[begin:end])
 

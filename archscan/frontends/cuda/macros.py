@@ -30,6 +30,10 @@ class State:
 
     parts: tuple[tuple[Definition, int], ...]
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickles to its interned self."""
+        return _interned, (self.parts,)
+
     def where(self, wanted: Definition) -> int:
         """The mask on which the macro has this definition."""
         return next((mask for definition, mask in self.parts if definition == wanted), 0)
@@ -40,7 +44,10 @@ _STATES: dict[tuple[tuple[Definition, int], ...], State] = {}
 
 def state_of(parts: dict[Definition, int]) -> State:
     """The interned state with these parts; empty masks are left out."""
-    key = tuple(sorted(((d, m) for d, m in parts.items() if m), key=_order))
+    return _interned(tuple(sorted(((d, m) for d, m in parts.items() if m), key=_order)))
+
+
+def _interned(key: tuple[tuple[Definition, int], ...]) -> State:
     found = _STATES.get(key)
     if found is None:
         found = _STATES[key] = State(key)

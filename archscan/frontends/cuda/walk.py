@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from archscan.frontends.cuda.conditions import Answer, Evaluator, condition_text
 from archscan.frontends.cuda.directives import OPENERS, Directive
 from archscan.frontends.cuda.environment import Compiler, names_architecture
+from archscan.frontends.cuda.liveness import Point
 from archscan.frontends.cuda.macros import (
     INHERITED,
     UNDEFINED,
@@ -140,6 +141,7 @@ class Walk:
         self.guard_start = guard_start
         self.size = size
         self.everything = evaluator.everything
+        self.points: list[Point] = []
         self._frames: list[_Frame] = []
 
     def chains(self, events: Sequence[Directive]) -> Iterator[ChainTruth]:
@@ -176,6 +178,11 @@ class Walk:
     def _close(self, end: int) -> ChainTruth:
         frame = self._frames.pop()
         frame.finish(end)
+        if self._frames:
+            outer = self._frames[-1]
+            self.points.append(Point(end, outer.live, outer.live_possible, outer.live_names, outer.live_via))
+        else:
+            self.points.append(Point(end, always(self.everything), self.everything, (), Via.FILE))
         reach = None if frame.reach == always(self.everything) else frame.reach
         return ChainTruth(frame.start, tuple(frame.arms), reach)
 
@@ -220,6 +227,7 @@ class Walk:
         frame.live_possible = frame.possible & ~own.no & ~frame.earlier.yes
         frame.earlier = frame.earlier | own
         frame.taken |= assumed_yes
+        self.points.append(Point(event.end, truth, frame.live_possible, unknowns, via))
 
     def _answer(self, frame: _Frame, event: Directive, condition: str) -> tuple[Answer, Via]:
         if frame.guard or event.name == "else":
