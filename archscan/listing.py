@@ -14,7 +14,7 @@ from archscan.errors import UserError
 from archscan.reporting.words import counted, one_line, size, visible
 
 _LIMITS = (
-    ("smem_per_block_optin_bytes", "shared memory a block"),
+    ("smem_per_block_optin_bytes", "bytes of shared memory a block"),
     ("max_threads_per_sm", "threads an SM"),
     ("max_cluster_size", "blocks a cluster"),
 )

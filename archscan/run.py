@@ -13,6 +13,7 @@ import click
 from archscan.catalog.types import Catalog
 from archscan.config import Settings, Value, merged
 from archscan.errors import UserError
+from archscan.model.facts import Facts
 from archscan.model.finding import Advice, Level
 from archscan.model.report import Report
 from archscan.reporting.options import RenderOptions
@@ -38,7 +39,6 @@ def run_scan(given: Mapping[str, Any]) -> int:
 
 def run_matrix(given: Mapping[str, Any]) -> int:
     """Scans and shows gates against targets; the exit code is 0 unless something named could not be read."""
-    from archscan import pipeline
     from archscan.catalog.targets import select
     from archscan.model.facts import Origin
     from archscan.reporting.html import render_matrix_html
@@ -48,7 +48,7 @@ def run_matrix(given: Mapping[str, Any]) -> int:
     settings = merged(_said(given), paths, given["config"], given["isolated"])
     catalog = loaded_catalog(settings)
     wanted = [select(name, catalog).sm for name in _split(given["columns"])]
-    facts = pipeline.scan(paths, catalog, settings.scan())
+    facts = scanned(paths, settings, catalog)
     files = [f for f in facts.files if f.origin is Origin.OWN or settings["include-vendored"]]
     sms = columns(catalog.universe, wanted)
     table = rows([gate for file in files for gate in file.gates], catalog.universe, sms)
@@ -104,8 +104,17 @@ def judged(paths: Sequence[str], settings: Settings, catalog: Catalog, focus: tu
         raise UserError("no target", hint)
     _check_rules(settings["rule"], catalog)
     selection = select(settings["target"], catalog, settings["against"])
-    facts = pipeline.scan(paths, catalog, settings.scan())
+    facts = scanned(paths, settings, catalog)
     return pipeline.report(facts, selection, catalog, settings.judge(focus))
+
+
+def scanned(paths: Sequence[str], settings: Settings, catalog: Catalog) -> Facts:
+    """The facts, with a progress bar on standard error where a person waits at a terminal."""
+    from archscan import pipeline
+    from archscan.progress import progress
+
+    with progress(sys.stderr) as watch:
+        return pipeline.scan(paths, catalog, settings.scan(), watch=watch)
 
 
 def _check_rules(names: Sequence[str], catalog: Catalog) -> None:

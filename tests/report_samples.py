@@ -90,7 +90,7 @@ def header_gate(line: int, body: tuple[int, int]) -> Gate:
         truth=GUARD,
         assumed=GUARD,
         effect=Effect(Does.WORK),
-        body=place(body[0], 1, 1, body[1]),
+        body=place(line, 85, 1, body[1] + 1),
         focus=place(line, column, column + len("(__CUDA_ARCH__ < 1200)")),
     )
     return Gate(HEADER, Layer.PREPROCESSOR, Kind.PREPROCESSOR_IF, place(line), (arm,), NOTHING)
@@ -119,7 +119,7 @@ def header_finding(line: int, body: tuple[int, int], score: int, group: str | No
         advice=Advice.PAIR,
         message="kernel body is empty on sm_120" if line == 2 else "the wait is compiled out on sm_120",
         risk=Risk(Level.HIGH, score, (Reason("the launch succeeds and writes nothing", (EVIDENCE,)),)),
-        body=place(body[0], 1, 1, body[1]),
+        body=place(line, 85, 1, body[1] + 1),
         function="norm" if line == 2 else "wait",
         related=(Related(LIST, 3, Role.ALSO_CHANGE, "shuts the module first"),),
         group=group,

@@ -9,15 +9,16 @@ from archscan.model.finding import Advice, Consequence, Problem
 from archscan.model.report import Report
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import HIDDEN_FLAGS, Page, by_level, counts
-from archscan.reporting.words import counted, one_line, size
+from archscan.reporting.words import counted, one_line, shortened, size
 
 Rows = list[tuple[str, str]]
+_FEW = 3
 _Part = Callable[[Report, RenderOptions, Page], Rows]
 
 
 def account(report: Report, options: RenderOptions, shown: Page) -> Rows:
     """Labelled lines that account for every file and gate."""
-    parts: tuple[_Part, ...] = (_headline, _files, _gates, _undecided, _fixable, _rests_on)
+    parts: tuple[_Part, ...] = (_headline, _first, _files, _gates, _undecided, _fixable, _rests_on)
     return [row for part in parts for row in part(report, options, shown)]
 
 
@@ -32,6 +33,17 @@ def _headline(report: Report, options: RenderOptions, shown: Page) -> Rows:
         kinds = ", ".join(f"{problems[p]} {p.value}" for p in Problem if problems[p])
         words = f"{counted(len(findings), 'finding')}: {levels} ({kinds})"
     return [(report.selection.name, f"{words}; judged as {variants}")]
+
+
+def _first(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    """Where to begin, for those who see the end of a long report first."""
+    entries = [e for block in shown.blocks for e in block.entries]
+    if len(entries) <= _FEW:
+        return []
+    worst = sorted(entries, key=lambda e: -e.finding.risk.score)[:_FEW]
+    found = [e.finding for e in worst]
+    places = [f"{options.typed(f.path)}:{f.place.line}  {shortened(one_line(f.message), 60)}" for f in found]
+    return [("look first" if not number else "", place) for number, place in enumerate(places)]
 
 
 def _files(report: Report, options: RenderOptions, shown: Page) -> Rows:

@@ -19,7 +19,7 @@ from archscan.reporting.matrix import Row, cell, columns
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Entry, Page, page
 from archscan.reporting.sources import decoded
-from archscan.reporting.words import compact, gets, guarded, landing, one_line, verdict, visible
+from archscan.reporting.words import body_lines, compact, gets, guarded, landing, one_line, verdict, visible
 
 _AROUND = 2  # lines of source shown before and after
 _MOST_LINES = 24  # of source in an entry
@@ -172,11 +172,10 @@ def _matrix_row(row: Row) -> dict[str, Any]:
 def _source(finding: Finding, options: RenderOptions) -> list[list[Any]]:
     """Lines as [number, text, mark]: `gate` the condition, `body` the guarded code, `skip` a gap."""
     lines = options.sources.lines(finding.path)
-    place, body = finding.place, finding.body
+    place, inside = finding.place, body_lines(finding.place, finding.body)
     if lines is None or place.line > len(lines):
         return []
     gate = range(place.line, min(place.end_line, place.line + 5) + 1)
-    inside = range(body.line, body.end_line + 1) if body else range(0)
     wanted = set(range(place.line - _AROUND, gate[-1] + 1))
     wanted |= set(inside[:_MOST_LINES]) | set(inside[-2:])
     wanted |= set(range(inside[-1] + 1, inside[-1] + 1 + _AROUND)) if inside else set(range(gate[-1], gate[-1] + 3))

@@ -13,7 +13,7 @@ from archscan.model.gate import Arm, Gate
 from archscan.model.report import Chain, Report
 from archscan.model.target import Universe
 from archscan.reporting.options import RenderOptions
-from archscan.reporting.words import CONTROL
+from archscan.reporting.words import CONTROL, body_lines
 
 SCHEMA_VERSION = "1.0"
 
@@ -97,7 +97,7 @@ def _summary(report: Report) -> dict[str, Any]:
 
 def finding_object(finding: Finding) -> dict[str, Any]:
     """One finding, every key of the contract present."""
-    place, body = finding.place, finding.body
+    place, body = finding.place, body_lines(finding.place, finding.body)
     return {
         "rule": finding.rule,
         "fingerprint": finding.fingerprint,
@@ -110,7 +110,7 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "end_column": place.end_column,
         "condition": finding.condition,
         "form": finding.form,
-        "body": {"line": body.line, "end_line": body.end_line} if body else None,
+        "body": {"line": body[0], "end_line": body[-1]} if body else None,
         "function": finding.function,
         "verdict": dict(finding.verdict),
         "admits": list(finding.admits),
@@ -185,7 +185,7 @@ def _gate(gate: Gate, universe: Universe) -> dict[str, Any]:
 def _arm(arm: Arm, universe: Universe) -> dict[str, Any]:
     return {
         "line": arm.place.line,
-        "end_line": arm.body.end_line if arm.body else arm.place.end_line,
+        "end_line": max(arm.place.end_line, body_lines(arm.place, arm.body).stop - 1),
         "condition": arm.condition,
         "yes": _names(universe, arm.truth.yes),
         "unknown": _names(universe, arm.truth.unknown(universe.all)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -15,6 +15,7 @@ from archscan.reporting.account import account
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Block, Entry, Page, by_level, page
 from archscan.reporting.words import (
+    body_lines,
     cells,
     compact,
     counted,
@@ -28,7 +29,7 @@ from archscan.reporting.words import (
 )
 
 _COLORS = {Level.BLOCKED: "magenta", Level.HIGH: "red", Level.MEDIUM: "yellow", Level.LOW: "cyan", Level.INFO: "blue"}
-_MOST_REASONS = 3
+_MOST_REASONS = 2
 _MOST_RELATED = 4
 _TAB = "    "
 
@@ -108,12 +109,12 @@ def _entry(entry: Entry, canvas: _Canvas) -> list[str]:
 
 
 def _heading(finding: Finding, canvas: _Canvas) -> list[str]:
-    """The title, wrapped by hand as colours have no width, with the risk's score at the right if it fits."""
+    """The title, wrapped before it is painted, with the risk's score at the right."""
     label = f"{finding.risk.level.value}[{finding.rule}]: "
     score = f"risk {finding.risk.score}"
-    body = textwrap.wrap(label + one_line(finding.message), canvas.options.width, subsequent_indent="  ") or [label]
-    gap = canvas.options.width - cells(body[0]) - len(score)
-    right = " " * gap + canvas.paint(score, dim=True) if len(body) == 1 and gap >= 2 else ""
+    room = canvas.options.width - len(score) - 2
+    body = textwrap.wrap(label + one_line(finding.message), room, subsequent_indent="  ") or [label]
+    right = " " * (canvas.options.width - cells(body[0]) - len(score)) + canvas.paint(score, dim=True)
     color = _COLORS[finding.risk.level]
     if not body[0].startswith(label.rstrip()):
         return [canvas.paint(line, bold=True) for line in body]
@@ -123,7 +124,7 @@ def _heading(finding: Finding, canvas: _Canvas) -> list[str]:
 
 
 def _last_line(finding: Finding) -> int:
-    return finding.body.end_line if finding.body else finding.place.end_line
+    return max(finding.place.end_line, body_lines(finding.place, finding.body).stop - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,29 +146,35 @@ def _excerpt(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
         condition = shortened(one_line(finding.condition), canvas.options.width - margin.width - 3)
         lines.append(margin.line(finding.place.line) + condition)
         return [*lines, margin.line(None) + _says(finding, canvas)]
-    focus = _focus(finding)
-    for number in range(finding.place.line, min(finding.place.end_line, finding.place.line + 3, len(source)) + 1):
-        if number > finding.place.line and number > focus.line and not source[number - 1].strip():
-            continue
+    focus = _focus(finding, source)
+    last = min(finding.place.end_line, finding.place.line + 3, len(source))
+    for number in range(finding.place.line, last + 1):
         text, start, stop = _clipped(source[number - 1], focus, number, canvas.options.width - margin.width - 3)
         lines.append(margin.line(number) + text)
-        if number == focus.line:
+        if focus and number == focus.line:
             lines += _caret(start, stop, finding, margin, canvas)
+    if focus is None:
+        lines += [margin.line(None) + canvas.paint(_says(finding, canvas), _COLORS[finding.risk.level])]
     return [*lines, *_behind(finding, source, margin, canvas)]
 
 
-def _focus(finding: Finding) -> Place:
-    arms = finding.gate.arms
+def _focus(finding: Finding, source: Sequence[str]) -> Place | None:
+    """What to underline: the part that decides, else the condition; None if that is spread over lines."""
+    arms, place = finding.gate.arms, finding.place
     arm = arms[finding.arm] if 0 <= finding.arm < len(arms) else None
-    focus = arm.focus if arm and arm.focus else finding.place
-    near = finding.place.line <= focus.line <= finding.place.line + 3
-    return focus if near else finding.place
+    if arm and arm.focus and place.line <= arm.focus.line == arm.focus.end_line <= place.line + 3:
+        return arm.focus
+    if place.line != place.end_line:
+        return None
+    at = source[place.line - 1].find(finding.condition) if finding.condition else -1
+    return replace(place, column=at + 1, end_column=at + 1 + len(finding.condition)) if at >= 0 else place
 
 
-def _clipped(line: str, focus: Place, number: int, width: int) -> tuple[str, int, int]:
+def _clipped(line: str, focus: Place | None, number: int, width: int) -> tuple[str, int, int]:
     """The line as shown, with the columns (in cells) of the focus in it; long lines are cut around the focus."""
-    begin = focus.column - 1 if number == focus.line else 0
-    end = focus.end_column - 1 if focus.end_line == number else len(line.rstrip())
+    begin, end = 0, len(line.rstrip())
+    if focus and number == focus.line:
+        begin, end = focus.column - 1, focus.end_column - 1
     before = visible(line[:begin].replace("\t", _TAB))
     middle = visible(line[begin:end].replace("\t", _TAB)) or " "
     after = visible(line[end:].rstrip().replace("\t", _TAB))
@@ -206,13 +213,12 @@ def _says(finding: Finding, canvas: _Canvas) -> str:
 
 def _behind(finding: Finding, source: Sequence[str], margin: _Margin, canvas: _Canvas) -> list[str]:
     """The guarded code: its first line, how much more there is, and what the target gets instead."""
-    body = finding.body
+    inside = body_lines(finding.place, finding.body)
     effect = gets(landing(finding, canvas.report.selection))
     width = canvas.options.width - margin.width - 3
-    if body is None or body.line > len(source):
+    if not inside or inside[0] > len(source):
         return _tail(effect, margin, width) if finding.problem is Problem.EXCLUDED else []
-    numbers = range(max(body.line, finding.place.end_line), min(body.end_line, len(source)) + 1)
-    filled = [n for n in numbers if source[n - 1].strip() and n != finding.place.line]
+    filled = [n for n in inside if n <= len(source) and source[n - 1].strip() and n > finding.place.end_line]
     words = guarded(finding, canvas.report.selection) + (f"; {effect}" if finding.problem is Problem.EXCLUDED else "")
     if not filled:
         return _tail(words, margin, width)
@@ -230,19 +236,18 @@ def _tail(words: str, margin: _Margin, width: int) -> list[str]:
 def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
     """The `=` lines: what it uses, the risk with its evidence, related places, the fix, equal places."""
     finding = entry.finding
-    lines = _note("today", finding.consequence.value, margin, canvas)
+    lines = _note("today", f"{finding.consequence.value}; advice: {finding.advice.value}", margin, canvas)
     if finding.features:
         lines += _note("uses", ", ".join(finding.features), margin, canvas)
     reasons = finding.risk.reasons
     most = len(reasons) if canvas.options.verbosity > 0 else _MOST_REASONS
     for reason in reasons[:most]:
-        lines += _note("risk", one_line(reason.text) + _sources(reason.evidence), margin, canvas)
+        lines += _note("risk", one_line(reason.text) + _sources(reason.evidence, finding, canvas), margin, canvas)
         if canvas.options.verbosity > 0:
             for evidence in reason.evidence:
                 lines += _note("    ", _evidence(evidence), margin, canvas)
     if len(reasons) > most:
         lines += _note("risk", f"{counted(len(reasons) - most, 'more reason')} (-v)", margin, canvas)
-    lines += _note("advice", finding.advice.value, margin, canvas)
     if finding.assumes:
         lines += _note("if", "holds where " + ", ".join(finding.assumes), margin, canvas)
     if finding.unknowns:
@@ -250,10 +255,25 @@ def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
     return [*lines, *_related(finding, margin, canvas), *_fix(finding, margin, canvas), *_others(entry, margin, canvas)]
 
 
-def _sources(evidence: Sequence[Evidence]) -> str:
-    """`  [source, high; ...]` for the evidence behind a reason."""
-    said = dict.fromkeys(f"{one_line(e.source)}, {e.confidence}{' (yours)' if e.by_user else ''}" for e in evidence)
-    return f"  [{'; '.join(said)}]" if said else ""
+def _sources(evidence: Sequence[Evidence], finding: Finding, canvas: _Canvas) -> str:
+    """`  [source; source, medium]` for the evidence behind a reason; a confidence that is high goes without saying."""
+    said = []
+    for one in evidence:
+        source = _near(one.source, finding, canvas)
+        confidence = "" if one.confidence == "high" else f", {one.confidence}"
+        if source:
+            said.append(one_line(source) + confidence + (", yours" if one.by_user else ""))
+    return f"  [{'; '.join(dict.fromkeys(said))}]" if said else ""
+
+
+def _near(source: str, finding: Finding, canvas: _Canvas) -> str:
+    """A source that is a place in the code, in few words: nothing if it is the finding's own, `line 7` in its file."""
+    path, colon, line = source.rpartition(":")
+    if not colon or not line.isdigit() or " " in path:
+        return source
+    if path == finding.path:
+        return "" if int(line) == finding.place.line else f"line {line}"
+    return f"{canvas.path(path)}:{line}"
 
 
 def _evidence(evidence: Evidence) -> str:
@@ -274,7 +294,7 @@ def _related(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
     lines: list[str] = []
     most = len(finding.related) if canvas.options.verbosity > 0 else _MOST_RELATED
     for place in finding.related[:most]:
-        where = f"{canvas.path(place.path)}:{place.line}"
+        where = _near(f"{place.path}:{place.line}", finding, canvas) or f"line {place.line}"
         words = f"{where}  {one_line(place.message)}" if place.message else where
         lines += _note(_ROLE_WORDS[place.role], words, margin, canvas)
     if len(finding.related) > most:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from archscan.model.finding import Finding, Problem
-from archscan.model.gate import NOTHING, Does, Effect, Layer
+from archscan.model.gate import NOTHING, Does, Effect, Layer, Place
 from archscan.model.target import Selection, Universe
 
 # C0 without tab, DEL, C1, line and paragraph separators, zero-width and bidirectional controls, lone surrogates, BOM:
@@ -62,6 +62,15 @@ def _range(run: Sequence[int]) -> list[str]:
 def targets(names: Sequence[str]) -> str:
     """`sm_120, 120a, 120f`: the prefix once."""
     return ", ".join([*names[:1], *(name.removeprefix("sm_") for name in names[1:])])
+
+
+def body_lines(place: Place, body: Place | None) -> range:
+    """The lines of guarded code: without the directive it begins behind, and the one at whose start it ends."""
+    if body is None:
+        return range(0)
+    directive = body.end_column == 1 and body.end_line > body.line
+    first = body.line + 1 if directive and body.line == place.end_line else body.line
+    return range(first, body.end_line + (0 if directive else 1))
 
 
 def verdict(finding: Finding) -> str:
