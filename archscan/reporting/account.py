@@ -72,7 +72,8 @@ def _gates(report: Report, options: RenderOptions, shown: Page) -> Rows:
         parts.append(f"{hidden:,} {name}{flag}")
     parts += [f"{number[key]:,} {key}" for key in ("undecided", "suppressed", "baselined") if number[key]]
     parts.append(f"{number['clean']:,} clean for {report.selection.name}")
-    return [("gates", f"{number['gates']:,} seen: " + ", ".join(parts))]
+    other = f"; {counted(number['other'], 'place')} reported besides (no condition)" if number["other"] else ""
+    return [("gates", f"{number['gates']:,} seen: " + ", ".join(parts) + other)]
 
 
 def _undecided(report: Report, options: RenderOptions, shown: Page) -> Rows:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archscan.model.finding import Advice, Finding, Level
+from archscan.model.gate import Gate
 from archscan.model.report import Chain, Report
 
 HIDDEN_FLAGS = {"vendored": "--include-vendored", "test": "--include-tests", "tests": "--include-tests"}
@@ -80,16 +81,28 @@ def by_level(findings: Sequence[Finding]) -> tuple[tuple[Level, int], ...]:
 
 
 def counts(report: Report) -> Counter[str]:
-    """Every gate in exactly one class: finding, leave, undecided, suppressed, baselined, hidden or clean."""
+    """Every gate in exactly one class: finding, leave, undecided, suppressed, baselined, hidden or clean.
+
+    `other` counts places with a finding that are no gate: halves of a pair, constants.
+    """
     result: Counter[str] = Counter()
+    gates = {_key(gate) for file in report.facts.files for gate in file.gates}
     total = sum(len(file.gates) for file in report.facts.files)
-    result["leave"] = sum(f.advice is Advice.LEAVE for f in report.findings)
-    result["finding"] = len(report.findings) - result["leave"]
+    reported = {_key(f.gate) for f in report.findings if f.advice is not Advice.LEAVE}
+    left = {_key(f.gate) for f in report.findings if f.advice is Advice.LEAVE} - reported
+    result["finding"] = len(reported & gates)
+    result["leave"] = len(left & gates)
+    result["other"] = len(reported - gates)
     result["undecided"] = len(report.undecided)
     result["suppressed"] = len(report.suppressed)
     result["baselined"] = report.baselined
     for name, number in report.hidden:
         result[f"hidden {name}"] = number
     result["gates"] = total
-    result["clean"] = max(total - sum(result[k] for k in result if k != "gates"), 0)
+    classes = sum(number for name, number in result.items() if name not in ("gates", "other"))
+    result["clean"] = max(total - classes, 0)
     return result
+
+
+def _key(gate: Gate) -> tuple[str, int, int, str]:
+    return gate.path, gate.place.start, gate.place.line, gate.kind.value

@@ -19,7 +19,7 @@ from archscan.model.gate import Place
 from archscan.model.report import Chain, Report, Suppressed
 from archscan.reporting.json_format import json_safe
 from archscan.reporting.options import RenderOptions
-from archscan.reporting.words import one_line, verdict
+from archscan.reporting.words import body_lines, one_line, verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000  # GitHub refuses a run with more
@@ -233,8 +233,10 @@ def uri(path: str) -> str:
 def _related(finding: Finding, context: _Context) -> list[tuple[Any, str]]:
     """Related locations with the words that link to them; the guarded body first."""
     found: list[tuple[Any, str]] = []
-    if finding.body:
-        found.append((_location(finding.path, context, finding.body), "the guarded code"))
+    if inside := body_lines(finding.place, finding.body):
+        region = om.Region(start_line=inside[0], end_line=inside[-1])
+        body = om.Location(physical_location=_physical(finding.path, context, region))
+        found.append((body, "the guarded code"))
     for place in finding.related[: _MOST_LOCATIONS - 1]:
         location = om.Location(physical_location=_physical(place.path, context, om.Region(start_line=place.line)))
         found.append((location, f"{place.role.value.replace('-', ' ')} at line {place.line}"))
