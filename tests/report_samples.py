@@ -172,17 +172,18 @@ RULE = Rule(
 
 def sample() -> Report:
     """Three equal gates (two of them one group), a list, something right as it is, and one of everything else."""
+    leave = replace(list_finding(), gate=replace(list_finding().gate, place=place(1)))
     findings = (
         header_finding(2, (3, 4), 92),
         header_finding(9, (10, 10), 80, "g1"),
         header_finding(12, (13, 13), 80, "g1"),
         list_finding(),
-        replace(list_finding(), fingerprint="f901", advice=Advice.LEAVE, chain=None, message="right as it is"),
+        replace(leave, fingerprint="f901", advice=Advice.LEAVE, chain=None, message="right as it is"),
     )
     facts = Facts(
         files=(
             FileFacts(HEADER, len(FILES[HEADER]), gates=tuple(f.gate for f in findings[:3])),
-            FileFacts(LIST, len(FILES[LIST]), gates=(findings[3].gate,)),
+            FileFacts(LIST, len(FILES[LIST]), gates=(findings[3].gate, leave.gate)),
         ),
         roots=("pkg",),
         bytes_read=sum(map(len, FILES.values())),
