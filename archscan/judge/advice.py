@@ -55,7 +55,7 @@ class Advised:
 
 Rule = Callable[[Weighed], "Advised | None"]
 
-_FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})
+_FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 _LISTED = frozenset({Half.LIST, Half.SOURCE, Half.BUILD})
 _LOWERED = {
     "emulated": "is emulated",
@@ -190,10 +190,11 @@ def _paired(weighed: Weighed) -> Advised | None:
 def _foreign(weighed: Weighed) -> Advised | None:
     """What is behind it is named for other chips."""
     case = weighed.case
-    if case.needs.sure or not _named_for_others(weighed):
+    if not _named_for_others(weighed) or (case.needs.sure and not _file_for_others(weighed)):
         return None
     why = "what is behind it is named for other chips"
-    if weighed.routed or case.gets.refuses or case.gets.does in _FULL or case.gate.layer in (Layer.BUILD, Layer.JIT):
+    quiet = weighed.today not in (Consequence.SILENT_NOOP, Consequence.WRONG_RESULT, Consequence.RACE)
+    if quiet or weighed.routed or case.gate.layer in (Layer.BUILD, Layer.JIT) or _file_for_others(weighed):
         return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why)
     return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why)
 
@@ -207,6 +208,14 @@ def _named_for_others(weighed: Weighed) -> bool:
     scope = case.gate.scope.name if case.gate.scope else ""
     text = " ".join(x for x in (scope, value or "", *calls, *case.gate.symbols) if x)
     named = chips_named(text, weighed.catalog)
+    if not named and case.gate.layer in COMPILED:
+        return _file_for_others(weighed)
+    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
+
+
+def _file_for_others(weighed: Weighed) -> bool:
+    """Whether the very file is named for other chips (`mha_sm90.cu`)."""
+    named = chips_named(weighed.case.gate.path.rsplit("/", 1)[-1], weighed.catalog)
     return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
 
 

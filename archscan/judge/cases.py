@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from archscan.catalog.types import Catalog
@@ -68,13 +68,13 @@ class Found:
 LISTS = frozenset({Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.TABLE, Kind.BUILD_LIST})
 
 
-def find(project: Project, selection: Selection, catalog: Catalog) -> Found:
-    """Every case of exclusion and over-admission, in file and source order."""
+def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Callable[[FileFacts], bool]) -> Found:
+    """Every case of exclusion and over-admission, in file and source order; words are read in shown files only."""
     cases: list[Case] = []
     undecided = []
     for file in project.files:
         for gate in file.gates:
-            judged = _Judge(file, gate, project, selection, catalog)
+            judged = _Judge(file, gate, project, selection, catalog, is_shown(file))
             verdict = judged.verdict()
             if isinstance(verdict, Undecided):
                 undecided.append((file, gate, verdict.unknowns))
@@ -94,6 +94,7 @@ class _Judge:
     project: Project
     selection: Selection
     catalog: Catalog
+    is_shown: bool
 
     def verdict(self) -> Shut | Undecided | None:
         if self.gate.kind is Kind.RESOURCE:
@@ -116,7 +117,7 @@ class _Judge:
             place=place_of(gate, shut),
             gets=shut.gets.effect,
             needs=needs,
-            words=words(gate, *_texts(gate, guarded, shut.gets.effect)),
+            words=words(gate, *_texts(gate, guarded, shut.gets.effect)) if self.is_shown else Words(),
             shut=shut,
             limit=held,
             admits=self.catalog.universe.names(shut.missed.yes),
@@ -175,7 +176,7 @@ class _Judge:
         variants = sum(failing)
         if not failing or (self.gate.layer not in COMPILED and taken & ~variants):
             return None  # outside compiled code the build picks the variant
-        return Obstacle(needs=next(iter(failing.values())), variants=variants, fits=taken & ~variants)
+        return Obstacle(needs=_common(failing.values()), variants=variants, fits=taken & ~variants)
 
     def _trusts_words(self, branch: Branch) -> bool:
         """Words in the arm itself count where no code is there to look at, and the bound is open upwards."""
@@ -203,6 +204,13 @@ class _Judge:
         if suffix == "f":
             return sm in self.selection.family and sm <= own
         return sm // 10 == own // 10 and sm <= own
+
+
+def _common(failing: Iterable[tuple[Need, ...]]) -> tuple[Need, ...]:
+    """What all failing variants lack; where they lack different things, what the first lacks."""
+    lists = list(failing)
+    everywhere = frozenset.intersection(*(frozenset(n.feature.id for n in needs) for needs in lists))
+    return tuple(n for n in lists[0] if n.feature.id in everywhere) or lists[0]
 
 
 def place_of(gate: Gate, shut: Shut) -> Place:

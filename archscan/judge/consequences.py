@@ -6,6 +6,7 @@ import re
 
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
+from archscan.judge.features import Need
 from archscan.judge.limits import THREADS, constant
 from archscan.model.facts import Origin
 from archscan.model.finding import Consequence, Problem
@@ -74,9 +75,14 @@ def _of_silence(case: Case) -> Consequence:
     sure = case.needs.sure
     if sure and all(n.feature.group in _HINTS for n in sure):
         return Consequence.DEGRADED_TUNING
-    if sure and all(n.feature.sync or n.feature.group in _HINTS for n in sure) and any(n.feature.sync for n in sure):
+    if sure and all(_orders(n) or n.feature.group in _HINTS for n in sure):
         return Consequence.RACE
     return Consequence.SILENT_NOOP
+
+
+def _orders(need: Need) -> bool:
+    """Whether losing the feature loses an order between threads; who is elected to act is no order."""
+    return need.feature.sync and need.feature.group != "elect"
 
 
 def _of_refusal(case: Case) -> Consequence:

@@ -92,6 +92,8 @@ def _happens(case: Case, advised: Advised) -> str:
     if case.gets.message and advised.today in (Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR):
         text = " ".join(case.gets.message.split())
         return f'"{text[:97] + "..." if len(text) > 100 else text}"'
+    if advised.today is Consequence.RACE and not any(n.feature.group == "griddep-wait" for n in case.needs.sure):
+        return "threads are no longer ordered"
     return _HAPPENS[advised.today]
 
 

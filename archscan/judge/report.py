@@ -28,12 +28,11 @@ _HIDDEN = frozenset({Origin.VENDORED, Origin.GENERATED})
 def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Report:
     """The report on `facts` for one target: findings worst first, without chains and fixes."""
     project = Project(facts.files)
-    found = find(project, selection, catalog)
+    found = find(project, selection, catalog, lambda file: _is_shown(file, settings))
     pairs = pair_up(found.cases, project, selection, catalog)
-    outcomes = [_outcome(c, pairs, selection, catalog, settings) for c in (*found.cases, *pairs.mismatches)]
-    made = findings(outcomes, in_order(catalog.rules.values()))
-    shown, hidden = _shown(made, settings)
-    sifted = sift(shown, facts.files)
+    cases = (*found.cases, *pairs.mismatches)
+    outcomes = [_outcome(c, pairs, selection, catalog, settings) for c in cases if _is_shown(c.file, settings)]
+    sifted = sift(findings(outcomes, in_order(catalog.rules.values())), facts.files)
     return Report(
         universe=catalog.universe,
         selection=selection,
@@ -42,7 +41,7 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
         undecided=_undecided(found, facts, settings),
         suppressed=sifted.suppressed,
         unused_suppressions=sifted.unused,
-        hidden=hidden,
+        hidden=_hidden(cases, settings),
         skipped=facts.skipped,
         failed=facts.failed,
         assumptions=_assumptions(facts),
@@ -68,15 +67,9 @@ def _outcome(bare: Case, pairs: Pairs, selection: Selection, catalog: Catalog, s
     return Outcome(weighed, advised, risk(weighed, advised, evidence))
 
 
-def _shown(
-    made: tuple[Finding, ...], settings: JudgeSettings
-) -> tuple[tuple[Finding, ...], tuple[tuple[str, int], ...]]:
-    """What is reported, and how much of others' code is only counted."""
-    if settings.include_vendored:
-        return made, ()
-    names = {o.value for o in _HIDDEN}
-    hidden = Counter(f.origin for f in made if f.origin in names)
-    return tuple(f for f in made if f.origin not in names), tuple(sorted(hidden.items()))
+def _hidden(cases: Iterable[Case], settings: JudgeSettings) -> tuple[tuple[str, int], ...]:
+    """How many cases stand in others' code, by whose: counted, not reported."""
+    return tuple(sorted(Counter(c.file.origin.value for c in cases if not _is_shown(c.file, settings)).items()))
 
 
 def wanted(made: Iterable[Finding], settings: JudgeSettings) -> tuple[Finding, ...]:

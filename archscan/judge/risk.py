@@ -7,7 +7,7 @@ from archscan.judge.advice import Advised, Weighed
 from archscan.judge.cases import Case
 from archscan.judge.evidence import Known, chosen, measured, seen
 from archscan.judge.features import COMPILED
-from archscan.judge.pairs import Pair
+from archscan.judge.pairs import Half, Pair
 from archscan.model.finding import Advice, Consequence, Evidence, Level, Problem, Reason, Risk
 from archscan.model.target import Selection
 
@@ -69,9 +69,10 @@ def _score(weighed: Weighed, advised: Advised) -> int:
     if advised.advice is Advice.LEAVE:
         return 10 if weighed.case.needs.absent() else 5
     today = advised.today
+    use = 3 if weighed.half(Half.DEFINITION) else 0  # stands under the definition of its macro
     if today in _SILENT:
-        return min(100, _SILENT[today] + (2 if weighed.case.problem is Problem.EXCLUDED else 0))
-    score = _LOUD.get(today, 40)
+        return min(100, _SILENT[today] + (2 if weighed.case.problem is Problem.EXCLUDED else 0)) - use
+    score = _LOUD.get(today, 40) - use
     if advised.advice not in _CHEAP:
         score -= _DEARER
     return score + (1 if weighed.case.needs.sure else 0)
