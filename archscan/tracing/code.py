@@ -68,6 +68,12 @@ class Code:
         word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(needle))
         return [path for path in paths if needle in (data := self.peek(path)) and word.search(data)]
 
+    def defining(self, name: str) -> list[str]:
+        """Python files with a `def` or `class` of that name."""
+        word = name.encode("utf-8", "backslashreplace")
+        line = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+%s\b" % re.escape(word), re.M)
+        return [path for path in self.python if word in (data := self.data(path)) and line.search(data)]
+
 
 class _Links(Mapping[str, tuple[Link, ...]]):
     """Links of a file, found when asked for."""

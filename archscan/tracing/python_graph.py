@@ -12,6 +12,8 @@ from archscan.tracing.python_calls import Call, Function, Module
 
 _DEPTH = 12  # re-exports, aliases and returned values followed in a row
 _DISTINCTIVE = 12  # characters from which a name that is defined in few places is taken for that one
+_FEW = 3
+_COMMON = 40  # files that hold a name; with more it takes another word to look into one
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class PythonGraph:
     def __init__(self, code: Code) -> None:
         self.code = code
         self._resolved: dict[tuple[str, str, str], tuple[Entity, ...]] = {}
+        self._defined: dict[str, list[Fn]] = {}
         self._results: dict[Fn, tuple[Entity, ...]] = {}
 
     @cached_property
@@ -81,14 +84,15 @@ class PythonGraph:
 
     def defined(self, name: str) -> list[Fn]:
         """Every function of that name (last component, or qualified), outermost first."""
-        short = name.rpartition(".")[2]
-        found = [
-            Fn(path, f.name)
-            for path in self.code.holding(short, self.code.python)
-            for f in self.code.module(path).functions
-            if f.name == name or f.name.endswith("." + name)
-        ]
-        return sorted(found, key=lambda fn: (fn.name.count("."), fn.path, fn.name))
+        if name not in self._defined:
+            found = [
+                Fn(path, f.name)
+                for path in self.code.defining(name.rpartition(".")[2])
+                for f in self.code.module(path).functions
+                if f.name == name or f.name.endswith("." + name)
+            ]
+            self._defined[name] = sorted(found, key=lambda fn: (fn.name.count("."), fn.path, fn.name))
+        return self._defined[name]
 
     # -- resolving ---------------------------------------------------------------------------------------------------
 
@@ -248,13 +252,29 @@ class PythonGraph:
         short = target.name.rpartition(".")[2]
         by_name = isinstance(target, Fn) and self._is_distinctive(target)
         found: list[tuple[Fn, Call]] = []
-        for path in self.code.holding(short, self.code.python):
+        for path in self._may_call(target, short, by_name):
             for call in self.code.module(path).calls_by_name.get(short, ()):
                 entities = self.resolve(path, call.caller, call.callee)
                 if target in entities or (by_name and not entities and not call.mention and "." in call.callee):
                     found.append((Fn(path, call.caller), call))
         return found
 
+    def _may_call(self, target: Fn | Operator, short: str, by_name: bool) -> list[str]:
+        """Files that hold the name; of a common one only those that also name its class or its module."""
+        holding = self.code.holding(short, self.code.python)
+        if isinstance(target, Operator) or by_name or len(holding) <= _COMMON:
+            return holding
+        owner = target.name.rpartition(".")[0].rpartition(".")[2]
+        stem = target.path.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]
+        return self.code.holding(owner or stem, holding)
+
+    def by_name(self, call: Call) -> list[Fn]:
+        """What a call on an unknown object can mean, if its name is distinctive."""
+        if "." not in call.callee or len(call.name) < _DISTINCTIVE:
+            return []
+        found = self.defined(call.name)
+        return found if len(found) <= _FEW else []
+
     def _is_distinctive(self, fn: Fn) -> bool:
         """Whether a call of that name on an unknown object can be taken for this function."""
-        return len(fn.short) >= _DISTINCTIVE and len([f for f in self.defined(fn.short) if f != fn]) < 3
+        return len(fn.short) >= _DISTINCTIVE and len(self.defined(fn.short)) <= _FEW

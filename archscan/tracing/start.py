@@ -29,14 +29,23 @@ class Start:
     operators: tuple[Operator, ...] = ()
     definitions: tuple[Place, ...] = ()  # C++ functions and kernels
     files: tuple[str, ...] = ()  # C++ files
+    values: tuple[str, ...] = ()  # Python files that assign a name at module level
 
     def __bool__(self) -> bool:
-        return bool(self.extensions or self.functions or self.operators or self.definitions or self.files)
+        return bool(
+            self.extensions or self.functions or self.operators or self.definitions or self.files or self.values
+        )
 
 
 def find(name: str, code: Code, graph: PythonGraph) -> Start:
     """What `name` stands for. Raises UserError with near names if it is nothing that was scanned."""
-    start = _file(name, code) or _extension(name, code) or _function(name, code, graph) or _cuda(name, code)
+    start = (
+        _file(name, code)
+        or _extension(name, code)
+        or _function(name, code, graph)
+        or _cuda(name, code)
+        or _value(name, code)
+    )
     if not start:
         near = get_close_matches(name, sorted(_names(code)), _CLOSE, 0.7)
         hint = (
@@ -59,8 +68,22 @@ def _file(name: str, code: Code) -> Start:
         found = (module,)
     python = [p for p in found if p.endswith(".py")]
     extensions = tuple(e for e in code.extensions if e.path in python)
-    functions = [Fn(p, f.name) for p in python if not extensions for f in code.module(p).functions if "." not in f.name]
+    functions = [fn for p in python if not extensions for fn in _outermost(code, p)]
     return Start(name, extensions, tuple(functions), files=tuple(p for p in found if not p.endswith(".py")))
+
+
+def _outermost(code: Code, path: str, cls: str = "") -> list[Fn]:
+    """The functions of a file, or of one class, methods included, nested ones not."""
+    module = code.module(path)
+    classes = {"", *(f.name for f in module.functions if f.is_class)}
+    found = [f for f in module.functions if not f.is_class and f.name.rpartition(".")[0] in classes]
+    return [Fn(path, f.name) for f in found if not cls or f.name.startswith(cls + ".")]
+
+
+def _value(name: str, code: Code) -> Start:
+    assigned = re.compile(rb"^(?:\w+[ \t]*=[ \t]*)*%s[ \t]*(?::[^=\n]*)?=(?!=)" % re.escape(name.encode()), re.M)
+    holding = code.holding(name, code.python) if name.isidentifier() else []
+    return Start(name, values=tuple(p for p in holding if assigned.search(code.data(p))))
 
 
 def _extension(name: str, code: Code) -> Start:
@@ -81,7 +104,13 @@ def _function(name: str, code: Code, graph: PythonGraph) -> Start:
         return Start(name, functions=tuple(registered), operators=operators)
     found = graph.defined(name)
     outermost = [fn for fn in found if fn.name.count(".") == min(f.name.count(".") for f in found)]
-    return Start(name, functions=tuple(outermost), operators=operators)
+    methods = [m for fn in outermost for m in _methods(fn, code, graph)]
+    return Start(name, functions=(*outermost, *methods), operators=operators)
+
+
+def _methods(fn: Fn, code: Code, graph: PythonGraph) -> list[Fn]:
+    function = graph.function(fn)
+    return _outermost(code, fn.path, fn.name) if function and function.is_class else []
 
 
 def _exported(code: Code, extension: Extension, operator: str) -> Iterable[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -15,10 +16,11 @@ from archscan.tracing.python_gates import PythonGates
 from archscan.tracing.python_graph import Fn, Operator, PythonGraph
 from archscan.tracing.sentence import sentence
 from archscan.tracing.start import Start, find
-from archscan.tracing.states import BUILT, CLEAN, RUN, UNKNOWN, GateState, states
+from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, UNKNOWN, GateState, states
 
 _FAN_IN = 8  # callers of one function; with more it is general code, and the way up ends there
 _LEVELS = 8
+_NAMED = 3  # calls named in one step
 _NODES = 400  # functions looked at on the way down
 
 
@@ -61,6 +63,8 @@ class _Tracer:
             return tuple(self._of_extension(start, extension) for extension in start.extensions)
         if start.functions or start.operators:
             return self._of_functions(start)
+        if start.values:
+            return (self._of_value(start),)
         return self._of_compiled(start)
 
     # -- by kind of start --------------------------------------------------------------------------------------------
@@ -68,6 +72,19 @@ class _Tracer:
     def _of_extension(self, start: Start, extension: Extension) -> Chain:
         """The module as a whole: who builds it, what is built."""
         return self._chain(extension.id, start, extension, Route(self._building(extension), (), ()))
+
+    def _of_value(self, start: Start) -> Chain:
+        """A predicate or flag that is assigned, not defined: every gate whose condition names it."""
+        word = re.compile(rf"(?<!\w){re.escape(start.name)}(?!\w)")
+        found = [
+            s
+            for path in self.states
+            if path.endswith(".py")
+            for s in self.states[path]
+            if start.name in s.gate.symbols or any(word.search(arm.condition) for arm in s.gate.arms)
+        ]
+        said = sentence(start.name, tuple(found), (), [f"set in {', '.join(start.values)}"])
+        return Chain(start.name, start.name, tuple(s.step(RUN) for s in found), said)
 
     def _of_functions(self, start: Start) -> tuple[Chain, ...]:
         down = self._down(start.functions)
@@ -190,11 +207,18 @@ class _Tracer:
         edges: list[Edge] = []
         for fn in functions:
             for caller, _ in self.graph.callers(fn)[:_FAN_IN]:
-                for call, callee in self.graph.callees(caller) if caller.name else ():
-                    if any(fn.short in guard.names for guard in call.guards):
-                        edges.append(Edge(caller, call, callee))
+                edges += [e for e in self._calls_in(caller) if any(fn.short in g.names for g in e.call.guards)]
         following = [e.callee for e in edges if isinstance(e.callee, Fn)]
         return (*edges, *self._down(following)) if edges else ()
+
+    def _calls_in(self, fn: Fn) -> Iterable[Edge]:
+        """The calls of a function, those on unknown objects by their name."""
+        if not fn.name:
+            return
+        yield from (Edge(fn, call, callee) for call, callee in self.graph.callees(fn))
+        for call in self.code.module(fn.path).calls_by_caller.get(fn.name, ()):
+            if not call.mention and not self.graph.resolve(fn.path, fn.name, call.callee):
+                yield from (Edge(fn, call, callee) for callee in self.graph.by_name(call))
 
     # -- assembling --------------------------------------------------------------------------------------------------
 
@@ -237,16 +261,18 @@ class _Tracer:
     def _python_steps(
         self, route: Route, gates: tuple[GateState, ...], elsewhere: tuple[GateState, ...]
     ) -> Iterable[Step]:
-        """Gates in the order of the path, and a clean step for every function on it whose file shuts nothing out."""
-        shutting = {s.gate.path for s in (*gates, *elsewhere) if s.state != "open"}
-        shown: set[GateState] = set()
+        """Gates in the order of the path, and a clean step for every file on it that shuts nothing out."""
+        shutting = {s.gate.path for s in (*gates, *elsewhere) if s.state != OPEN}
+        shown: set[GateState | str] = set()
         for edge in route.edges:
             for state in self.gates.deciding(edge.caller, edge.call):
                 if state in gates and state not in shown:
                     shown.add(state)
                     yield state.step(RUN)
-            if edge.caller.path not in shutting and edge.caller.name:
-                yield _function_step(edge)
+            path = edge.caller.path
+            if path not in shutting and path not in shown:
+                shown.add(path)
+                yield _clean_step(path, [e for e in route.edges if e.caller.path == path])
         yield from (s.step(RUN) for s in gates if s not in shown)
 
     def _listing_step(self, state: GateState, extension: Extension | None) -> Step:
@@ -299,10 +325,14 @@ def _lists(edge: Edge, extension: Extension) -> bool:
     )
 
 
-def _function_step(edge: Edge) -> Step:
-    callee = edge.callee.name.rpartition(".")[2]
-    message = f"{edge.caller.name} calls {callee}; no gate shuts it out here"
-    return Step("python", edge.caller.path, edge.call.line, CLEAN, RUN, None, message, "function")
+def _clean_step(path: str, edges: list[Edge]) -> Step:
+    """One step for a Python file on the path, with the calls that lead through it."""
+    calls = [(e.caller.name.rpartition(".")[2] or "module level", e.callee.name.rpartition(".")[2]) for e in edges]
+    passing = dict.fromkeys(f"{caller} calls {callee}" for caller, callee in calls if caller != callee)
+    named = list(passing)[:_NAMED] or [f"calls {calls[0][1]}"]
+    more = f" and {len(passing) - _NAMED} more" if len(passing) > _NAMED else ""
+    message = f"read: {'; '.join(named)}{more}; no gate shuts it out here"
+    return Step("python", path, edges[0].call.line, CLEAN, RUN, None, message, "function")
 
 
 def _missing(extension: Extension) -> Iterable[Step]:
