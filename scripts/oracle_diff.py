@@ -57,7 +57,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def arms_of(folder: Path, catalog: Catalog) -> dict[tuple[str, int], Arm]:
     """Every arm of every gate of a package, by path below the folder and line of its directive."""
-    front_end, context = CudaFrontEnd(), Context(catalog, ScanSettings())
+    front_end, context = CudaFrontEnd(), Context(catalog, ScanSettings(layers=frozenset({"preprocessor"})))
     indexes = {}
     for file in sorted(folder.rglob("*")):
         path = file.relative_to(folder).as_posix()

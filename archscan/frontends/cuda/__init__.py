@@ -75,7 +75,8 @@ class CudaFrontEnd:
         brief = _is_brief(source, context)
         template = source.path.endswith(".jinja")
         directives = directive_index(source.data, _tools(ContextKey(context)).compiler, brief, template)
-        return _index(source, directives, host_index(source, context), suppressions(source.data))
+        host = host_index(source, context) if _host_wanted(context) else None
+        return _index(source, directives, host, suppressions(source.data))
 
     def link(self, indexes: Mapping[str, CudaIndex], context: Context) -> CudaProject:
         """The project's macros, and its host code."""
@@ -137,6 +138,11 @@ def _index(
         suppressions=comments,
         undecided=undecided,
     )
+
+
+def _host_wanted(context: Context) -> bool:
+    layers = context.settings.layers
+    return not layers or bool(layers & {"host", "device"})
 
 
 def _is_brief(source: Source, context: Context) -> bool:

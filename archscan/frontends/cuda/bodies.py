@@ -54,12 +54,14 @@ _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 
 def stripped(body: bytes) -> bytes:
     """The body without comments and continuations; literals stay."""
+    if b"/" not in body and b"\\" not in body:
+        return body
     return _STRIP.sub(lambda m: m[1] or b" ", body)
 
 
 def digest(code: bytes) -> str:
     """A digest of stripped code that ignores white space."""
-    return hashlib.blake2b(_BLANKS.sub(b"", code), digest_size=8).hexdigest()
+    return hashlib.blake2b(code.translate(None, b" \t\r\n\v\f"), digest_size=8).hexdigest()
 
 
 def calls(code: bytes) -> tuple[str, ...]:
@@ -116,7 +118,7 @@ def _definition_text(code: bytes, match: re.Match[bytes]) -> str:
 def _statements(code: bytes, line: int, conditional: bool) -> Effect:
     """The strongest refusal among the statements if nothing else is done; work otherwise."""
     first = line + code.count(b"\n", 0, len(code) - len(code.lstrip()))
-    if len(code) > 4000:
+    if len(code) > 4000 or (b"asm" in code and b"trap" not in code and b"brkpt" not in code):
         return Effect(Does.WORK, first)
     found: dict[Does, Effect] = {}
     for statement in _split(code):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -66,6 +66,7 @@ class Answer:
 
     truth: Truth
     blame: tuple[tuple[str, int], ...] = ()
+    names: tuple[str, ...] = ()  # every macro name it rests on, those behind macro bodies included
 
     def unknowns(self, mask: int) -> tuple[str, ...]:
         """The names to blame for what is unknown within `mask`, in order of appearance."""
@@ -199,7 +200,7 @@ class Evaluator:
         while True:
             states = self._behind(condition, lookup)
             if len(states) > _MOST_NAMES:
-                return self._open(condition)
+                return replace(self._open(condition), names=tuple(states))
             key = (condition, *states.items())
             found = self._answers.get(key)
             if found is not None:
@@ -209,12 +210,8 @@ class Evaluator:
             except _Pasted as pasted:
                 self._pasted[condition] = (*self._pasted.get(condition, ()), pasted.name)
                 continue
-            self._answers[key] = found
+            found = self._answers[key] = replace(found, names=tuple(states))
             return found
-
-    def names(self, condition: str, lookup: Lookup) -> tuple[str, ...]:
-        """Every macro name that the condition rests on, those behind macro bodies included."""
-        return tuple(self._behind(condition, lookup))
 
     def _behind(self, condition: str, lookup: Lookup) -> dict[str, State]:
         states: dict[str, State] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ def directive_facts(
             undecided.append(incomplete)
         elif gate := maker.gate(chain):
             gates.append(gate)
-    liveness = Liveness(compiler.everything, sorted(walk.points))
+    liveness = Liveness(compiler.everything, walk.points)
     for call in index.calls:
         if call.unread:
             undecided.append(Undecided(call.line, "NV_IF_TARGET", call.unread))
@@ -103,6 +104,8 @@ class _Maker:
         self.environment = environment
         self.evaluator = evaluator
         self.recogniser = recogniser
+        self._lines = index.all_lines()
+        self._starts = [lines.offset for lines in self._lines]
         universe = environment.compiler.universe
         self._peers = universe.mask(t for t in universe.targets if t.sm >= _FIRST_PEER)
 
@@ -113,7 +116,7 @@ class _Maker:
         direct = any(names_architecture(n) for n in names)
         if not derived and not direct:
             return None
-        lines = self.index.lines_around(chain.start)
+        lines = self._lines_around(chain.start)
         facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser) for arm in chain.arms)
         around = self.index.candidates[chain.start]
         defined = _defined(facts)
@@ -135,7 +138,7 @@ class _Maker:
 
     def target_gate(self, call: TargetCall, liveness: Liveness) -> Gate:
         """The gate of one NV_IF_TARGET, NV_IF_ELSE_TARGET or NV_DISPATCH_TARGET."""
-        lines = self.index.lines_around(call.start)
+        lines = self._lines_around(call.start)
         point = liveness.point(call.start)
         everything = self.evaluator.everything
         earlier = Truth(0, everything)
@@ -192,6 +195,10 @@ class _Maker:
             is_else=arm.event.name == "else",
             focus=self._focus(arm, lines),
         )
+
+    def _lines_around(self, offset: int) -> Lines:
+        """The lines of the excerpt that holds an offset."""
+        return self._lines[bisect_right(self._starts, offset) - 1]
 
     def _settling(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names that would settle what is unknown: build flags behind derived macros, else the macros."""

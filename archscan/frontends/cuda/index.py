@@ -8,7 +8,6 @@ file: what an arm does is worked out later, for the conditionals that turn out t
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -72,11 +71,9 @@ class DirectiveIndex:
     undecided: tuple[Undecided, ...]
     brief: bool  # others' code, only counted: features and calls are not looked for
 
-    def lines_around(self, offset: int) -> Lines:
-        """The lines of the excerpt that holds an offset."""
-        at = bisect_right([e.start for e in self.excerpts], offset) - 1
-        excerpt = self.excerpts[at]
-        return Lines(excerpt.data, excerpt.start, excerpt.line)
+    def all_lines(self) -> tuple[Lines, ...]:
+        """The lines of every excerpt."""
+        return tuple(Lines(e.data, e.start, e.line) for e in self.excerpts)
 
 
 def directive_index(data: bytes, compiler: Compiler, brief: bool = False, template: bool = False) -> DirectiveIndex:

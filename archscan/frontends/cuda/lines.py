@@ -13,23 +13,23 @@ class Lines:
 
     def __init__(self, data: bytes, offset: int = 0, line: int = 1) -> None:
         self.data = data
-        self._offset = offset
+        self.offset = offset
         self._line = line
         self._starts: list[int] | None = None
 
     def line(self, offset: int) -> int:
         """The 1-based line of a byte offset of the file."""
-        return bisect_right(self._table(), offset - self._offset) + self._line - 1
+        return bisect_right(self._table(), offset - self.offset) + self._line - 1
 
     def start(self, line: int) -> int:
         """The byte offset in the file where a 1-based line starts."""
         table = self._table()
         row = max(line - self._line, 0)
-        return self._offset + (table[row] if row < len(table) else len(self.data))
+        return self.offset + (table[row] if row < len(table) else len(self.data))
 
     def bytes(self, start: int, end: int) -> bytes:
         """The bytes between two offsets of the file."""
-        return self.data[max(start - self._offset, 0) : max(end - self._offset, 0)]
+        return self.data[max(start - self.offset, 0) : max(end - self.offset, 0)]
 
     def place(self, start: int, end: int) -> Place:
         """The place of a byte range."""

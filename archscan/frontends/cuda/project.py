@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from archscan.frontends.cuda.conditions import Evaluator, names_in
-from archscan.frontends.cuda.directives import CONDITIONALS
+from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.cuda.index import DirectiveIndex
-from archscan.frontends.cuda.macros import State, joined
+from archscan.frontends.cuda.macros import State, defined_name, joined
 from archscan.frontends.cuda.walk import Environment, Outside, Walk, weaker
 from archscan.model.gate import Related, Role, Via
 
@@ -101,9 +101,9 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTabl
     flags = {name: _flags(name, dependencies, compiler) for name in derived}
     table = MacroTable(derived, tracked, {}, includes, _sites(indexes, derived), tested, flags)
     evaluator = Evaluator(compiler.everything)
-    writers = {p: i for p, i in indexes.items() if any(n in tracked for n in i.definitions)}
+    programs = {p: _program(i, tracked) for p, i in indexes.items() if not tracked.isdisjoint(i.definitions)}
     for _ in range(_MOST_ROUNDS):
-        exports = _round(writers, table, compiler, evaluator)
+        exports = _round(programs, table, compiler, evaluator)
         if exports == table.exports:
             break
         table = replace(table, exports=exports)
@@ -180,15 +180,44 @@ def _sites(indexes: Mapping[str, DirectiveIndex], derived: frozenset[str]) -> di
 
 
 def _round(
-    writers: Mapping[str, DirectiveIndex], table: MacroTable, compiler: Compiler, evaluator: Evaluator
+    programs: Mapping[str, _Program], table: MacroTable, compiler: Compiler, evaluator: Evaluator
 ) -> dict[str, dict[str, Export]]:
     """What every tracked macro is in each file that defines it, given the table so far."""
     exports: dict[str, dict[str, Export]] = {}
-    for path, index in writers.items():
+    for path, program in programs.items():
         environment = Environment(compiler, table.outside(path, compiler))
-        for _ in Walk(environment, evaluator, index.guard_start).chains(index.events):
+        for _ in Walk(environment, evaluator, program.guard_start).chains(program.events):
             pass
         for name, state in environment.local.items():
-            if name in table.tracked:
-                exports.setdefault(name, {})[path] = Export(state, environment.local_via[name])
+            exports.setdefault(name, {})[path] = Export(state, environment.local_via[name])
     return exports
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The directives of a file that decide its tracked macros: their definitions and the conditionals around them."""
+
+    events: tuple[Directive, ...]
+    guard_start: int
+
+
+def _program(index: DirectiveIndex, tracked: frozenset[str]) -> _Program:
+    kept: set[int] = set()
+    stack: list[list[int]] = []
+    for position, event in enumerate(index.events):
+        if event.name in OPENERS:
+            stack.append([position])
+        elif event.name == "endif":
+            chain = stack.pop() if stack else []
+            if chain and chain[0] in kept:
+                kept.update(chain)
+                kept.add(position)
+        elif event.name in CONDITIONALS and stack:
+            stack[-1].append(position)
+        elif event.name in ("define", "undef") and defined_name(event.text) in tracked:
+            kept.add(position)
+            kept.update(chain[0] for chain in stack)
+    for chain in stack:
+        if chain[0] in kept:
+            kept.update(chain)
+    return _Program(tuple(index.events[p] for p in sorted(kept)), index.guard_start)

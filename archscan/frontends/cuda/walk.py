@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from archscan.frontends.cuda.conditions import Answer, Evaluator, condition_text
 from archscan.frontends.cuda.directives import OPENERS, Directive
@@ -82,8 +83,7 @@ class Environment:
         self.local_via[name] = weaker(via, self.local_via.get(name, Via.FILE))
 
 
-@dataclass(frozen=True, slots=True)
-class ArmTruth:
+class ArmTruth(NamedTuple):
     """Where an arm is live, and why that is not known where it is not."""
 
     event: Directive
@@ -97,8 +97,7 @@ class ArmTruth:
     end: int  # offset where the body ends
 
 
-@dataclass(frozen=True, slots=True)
-class ChainTruth:
+class ChainTruth(NamedTuple):
     """A finished conditional: its arms, and where it is reached at all."""
 
     start: int
@@ -108,7 +107,7 @@ class ChainTruth:
 
 @dataclass(slots=True)
 class _Frame:
-    """A conditional while it is open."""
+    """A conditional while it is open. What is said of the current arm changes from arm to arm."""
 
     start: int
     reach: Truth
@@ -116,20 +115,14 @@ class _Frame:
     names: tuple[str, ...]  # behind what is unknown about the reach
     via: Via
     guard: bool
+    earlier: Truth  # own truths of the arms before the current one
     arms: list[ArmTruth] = field(default_factory=list)
-    pending: ArmTruth | None = None  # the arm whose body is still open
-    earlier: Truth = UNKNOWN
+    ends: list[int] = field(default_factory=list)
     taken: int = 0  # where an earlier arm is assumed to be taken
     live: Truth = UNKNOWN  # of the current arm
     live_possible: int = 0
     live_names: tuple[str, ...] = ()
     live_via: Via = Via.FILE
-
-    def finish(self, end: int) -> None:
-        """Closes the body of the current arm."""
-        if self.pending is not None:
-            self.arms.append(replace(self.pending, end=end))
-            self.pending = None
 
 
 class Walk:
@@ -142,6 +135,7 @@ class Walk:
         self.size = size
         self.everything = evaluator.everything
         self.points: list[Point] = []
+        self._always = always(self.everything)
         self._frames: list[_Frame] = []
 
     def chains(self, events: Sequence[Directive]) -> Iterator[ChainTruth]:
@@ -155,6 +149,7 @@ class Walk:
                 if self._frames:
                     yield self._close(event.start)
             elif event.name.startswith("el") and self._frames:
+                self._frames[-1].ends.append(event.start)
                 self._arm(self._frames[-1], event)
         while self._frames:
             yield self._close(self.size)
@@ -162,29 +157,30 @@ class Walk:
     @property
     def live(self) -> Truth:
         """Where the current point is live."""
-        return self._frames[-1].live if self._frames else always(self.everything)
+        return self._frames[-1].live if self._frames else self._always
 
     def _open(self, event: Directive) -> None:
+        guard = event.start == self.guard_start
+        none = Truth(0, self.everything)
         if self._frames:
-            outer = self._frames[-1]
-            frame = _Frame(event.start, outer.live, outer.live_possible, outer.live_names, outer.live_via, False)
+            o = self._frames[-1]
+            frame = _Frame(event.start, o.live, o.live_possible, o.live_names, o.live_via, guard, none)
         else:
-            frame = _Frame(event.start, always(self.everything), self.everything, (), Via.FILE, False)
-        frame.guard = event.start == self.guard_start
-        frame.earlier = Truth(0, self.everything)
+            frame = _Frame(event.start, self._always, self.everything, (), Via.FILE, guard, none)
         self._frames.append(frame)
         self._arm(frame, event)
 
     def _close(self, end: int) -> ChainTruth:
         frame = self._frames.pop()
-        frame.finish(end)
+        frame.ends.append(end)
         if self._frames:
             outer = self._frames[-1]
             self.points.append(Point(end, outer.live, outer.live_possible, outer.live_names, outer.live_via))
         else:
-            self.points.append(Point(end, always(self.everything), self.everything, (), Via.FILE))
-        reach = None if frame.reach == always(self.everything) else frame.reach
-        return ChainTruth(frame.start, tuple(frame.arms), reach)
+            self.points.append(Point(end, self._always, self.everything, (), Via.FILE))
+        reach = None if frame.reach == self._always else frame.reach
+        arms = tuple(arm._replace(end=e) for arm, e in zip(frame.arms, frame.ends, strict=True))
+        return ChainTruth(frame.start, arms, reach)
 
     def _define(self, event: Directive) -> None:
         via = self._frames[-1].live_via if self._frames else Via.FILE
@@ -199,44 +195,45 @@ class Walk:
 
     def _arm(self, frame: _Frame, event: Directive) -> None:
         condition = "" if event.name == "else" else condition_text(event.name, event.text)
-        first = frame.pending is None
-        frame.finish(event.start)
-        answer, via = self._answer(frame, event, condition)
+        if frame.guard or not condition:
+            answer = Answer(self._always)
+        else:
+            answer = self.evaluator.answer(condition, self.environment.lookup)
+        via = frame.live_via if frame.arms else frame.via
+        for name in answer.names:
+            via = weaker(via, self.environment.via(name))
         own = answer.truth
         truth = frame.reach & own & ~frame.earlier
-        open_ = own.unknown(self.everything)
-        stuck = _architectural(answer, open_)
-        met = own.yes | open_ & ~stuck
-        assumed_yes = frame.possible & met & ~frame.taken
-        assumed_no = self.everything & ~(frame.possible & (met | stuck) & ~frame.taken)
-        unknowns = tuple(dict.fromkeys((*frame.names, *frame.live_names, *answer.unknowns(self.everything))))
-        via = weaker(via, frame.via if first else frame.live_via)
-        undecided = truth.unknown(self.everything)
-        frame.pending = ArmTruth(
-            event=event,
-            condition=condition,
-            own=own,
-            truth=truth,
-            assumed=Truth(assumed_yes, assumed_no),
-            unknowns=unknowns if undecided else (),
-            assumes=unknowns if undecided & (assumed_yes | assumed_no) else (),
-            via=via,
-            end=event.end,
-        )
-        frame.live, frame.live_via, frame.live_names = truth, via, unknowns
+        names = frame.live_names if frame.arms else frame.names
+        if answer.blame:
+            names = tuple(dict.fromkeys((*names, *answer.unknowns(self.everything))))
+        self._record(frame, event, condition, answer, truth, names, via)
+        frame.live, frame.live_via, frame.live_names = truth, via, names
         frame.live_possible = frame.possible & ~own.no & ~frame.earlier.yes
         frame.earlier = frame.earlier | own
-        frame.taken |= assumed_yes
-        self.points.append(Point(event.end, truth, frame.live_possible, unknowns, via))
+        self.points.append(Point(event.end, truth, frame.live_possible, names, via))
 
-    def _answer(self, frame: _Frame, event: Directive, condition: str) -> tuple[Answer, Via]:
-        if frame.guard or event.name == "else":
-            return Answer(always(self.everything)), Via.FILE
-        answer = self.evaluator.answer(condition, self.environment.lookup)
-        via = Via.FILE
-        for name in self.evaluator.names(condition, self.environment.lookup):
-            via = weaker(via, self.environment.via(name))
-        return answer, via
+    def _record(
+        self,
+        frame: _Frame,
+        event: Directive,
+        condition: str,
+        answer: Answer,
+        truth: Truth,
+        names: tuple[str, ...],
+        via: Via,
+    ) -> None:
+        """Adds the arm, with its truth where what is unknown and not architectural is taken as met."""
+        own = answer.truth
+        open_ = own.unknown(self.everything)
+        stuck = _architectural(answer, open_) if open_ else 0
+        met = own.yes | open_ & ~stuck
+        yes = frame.possible & met & ~frame.taken
+        no = self.everything & ~(frame.possible & (met | stuck) & ~frame.taken)
+        undecided = truth.unknown(self.everything)
+        unknowns, assumes = names if undecided else (), names if undecided & (yes | no) else ()
+        frame.arms.append(ArmTruth(event, condition, own, truth, Truth(yes, no), unknowns, assumes, via, event.end))
+        frame.taken |= yes
 
 
 def _architectural(answer: Answer, open_: int) -> int:
