@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from archscan.catalog.types import Catalog
-from archscan.judge.branches import REST, Branch, branches
+from archscan.judge.branches import REST, Branch, branches, sms
 from archscan.judge.features import COMPILED, Need, Needs, needs_to_open, needs_when_taken
-from archscan.judge.limits import OPT_IN, Overrun, constant, limit, overrun, source, tabled_limit
+from archscan.judge.limits import OPT_IN, THREADS, Overrun, constant, limit, lumped, overrun, source, tabled_limit
 from archscan.judge.notes import images, shared_bytes
 from archscan.judge.project import Project
-from archscan.judge.verdicts import Shut, Undecided, decide
+from archscan.judge.verdicts import Shut, Undecided, Why, decide
 from archscan.judge.words import Words, words
 from archscan.model.facts import FileFacts, Site, SiteKind
 from archscan.model.finding import Problem
@@ -81,7 +81,7 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
             elif verdict is not None and (case := judged.excluded(verdict)):
                 cases.append(case)
             cases += judged.admitted()
-        cases += _oversized(file, selection, catalog)
+        cases += _oversized(file, selection, catalog, [c for c in cases if c.file is file])
     return Found(tuple(cases), tuple(undecided))
 
 
@@ -121,8 +121,16 @@ class _Judge:
             shut=shut,
             limit=held,
             admits=self.catalog.universe.names(shut.missed.yes),
-            same_limit=own is not None and constant(shut.missed.effect.value) == own,
+            same_limit=(own is not None and constant(shut.missed.effect.value) == own) or self._same_memory(shut),
         )
+
+    def _same_memory(self, shut: Shut) -> bool:
+        """Whether a target that lands where it has too little memory misses the arm of those that have as much."""
+        if shut.why is not Why.UNSUITED:
+            return False
+        own = limit(self.catalog, self.selection.sm, OPT_IN)
+        numbers = sms(shut.missed.yes, self.catalog.universe)
+        return own is not None and all(limit(self.catalog, sm, OPT_IN) == own for sm in numbers)
 
     def _needs_of(self, guarded: int) -> Needs:
         if guarded == REST:
@@ -159,7 +167,12 @@ class _Judge:
         return obstacle is None or bool(taken & ~obstacle.variants)
 
     def _obstacle(self, branch: Branch, taken: int) -> Obstacle | None:
-        return self._too_large(branch, taken) or self._foreign(branch, taken) or self._unassembled(branch, taken)
+        return (
+            self._too_large(branch, taken)
+            or self._lumped(branch, taken)
+            or self._foreign(branch, taken)
+            or self._unassembled(branch, taken)
+        )
 
     def _unassembled(self, branch: Branch, taken: int) -> Obstacle | None:
         arm = self.gate.arms[branch.index]
@@ -189,6 +202,16 @@ class _Judge:
             return None
         where = source(self.catalog, self.selection.sm, OPT_IN)
         return Obstacle(overrun=Overrun(OPT_IN, needed, cap, taken, 0, where), variants=taken)
+
+    def _lumped(self, branch: Branch, taken: int) -> Obstacle | None:
+        """A choice of sizes that puts the target with chips of more shared memory, and has an arm for those like it."""
+        if self.gate.layer in COMPILED or shared_bytes(self.gate, branch.index) is not None:
+            return None
+        ways = branches(self.gate, self.catalog.universe)
+        found = lumped(branch, ways, self.selection, self.catalog)
+        if found is None or not words(self.gate).tuning:
+            return None
+        return Obstacle(overrun=found, variants=taken)
 
     def _foreign(self, branch: Branch, taken: int) -> Obstacle | None:
         known = images(self.gate, branch.index)
@@ -236,9 +259,12 @@ def _texts(gate: Gate, guarded: int, gets: Effect) -> tuple[str, ...]:
 _SIZED = frozenset({SiteKind.STATIC_SHARED, SiteKind.CLUSTER_DIMS, SiteKind.LAUNCH_BOUNDS})
 
 
-def _oversized(file: FileFacts, selection: Selection, catalog: Catalog) -> Iterator[Case]:
-    """Constants outside every gate that exceed what the target has."""
+def _oversized(file: FileFacts, selection: Selection, catalog: Catalog, cases: Iterable[Case]) -> Iterator[Case]:
+    """Constants outside every gate that exceed what the target has; what a table of limits gets wrong is its affair."""
+    tabled = any(c.limit == THREADS for c in cases)
     for site in file.sites:
+        if tabled and site.kind is SiteKind.LAUNCH_BOUNDS:
+            continue
         if site.kind in _SIZED and (over := overrun(site, selection, catalog)):
             yield Case(
                 file=file,

@@ -8,6 +8,7 @@ from archscan.judge.branches import REST
 from archscan.judge.cases import Case
 from archscan.judge.features import Need
 from archscan.judge.limits import THREADS, constant
+from archscan.judge.verdicts import Why
 from archscan.model.facts import Origin
 from archscan.model.finding import Consequence, Problem
 from archscan.model.gate import Does, Kind, Layer
@@ -137,6 +138,8 @@ def _of_returned_refusal(case: Case) -> Consequence:
 
 def _of_fallback(case: Case) -> Consequence:
     """Something else is done instead."""
+    if case.shut is not None and case.shut.why is Why.UNSUITED and case.same_limit:
+        return Consequence.DEGRADED_TUNING
     value, missed = case.gets.value, case.arm.effect.value if case.arm else None
     if case.gate.layer in _ON_DEVICE:
         if value is not None and _ZERO.match(value) and not _is_literal(missed):

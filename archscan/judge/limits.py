@@ -69,6 +69,37 @@ def _key(kind: SiteKind, variant: Target) -> str | None:
     return {SiteKind.LAUNCH_BOUNDS: THREADS, SiteKind.CLUSTER_DIMS: CLUSTER}.get(kind)
 
 
+_SIZES = re.compile(r"^[^'\"]*\b(?:[1-9]\d+)\b[^'\"]*$")
+
+
+def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catalog: Catalog) -> Overrun | None:
+    """The overrun to fear where sizes are chosen for the target as for chips with more shared memory.
+
+    Another arm must choose other sizes for chips that have as little as the target: then the ladder is about memory.
+    """
+    own = limit(catalog, selection.sm, OPT_IN)
+    mates = [limit(catalog, sm, OPT_IN) for sm in sms(branch.yes, catalog.universe) if sm // 10 != selection.major]
+    if (
+        own is None
+        or not mates
+        or any(m is None or m <= own for m in mates)
+        or not _SIZES.match(branch.effect.value or "")
+    ):
+        return None
+    for other in ways:
+        alike = [limit(catalog, sm, OPT_IN) for sm in sms(other.yes & selection.peers, catalog.universe)]
+        differs = other.index != branch.index and other.effect.value != branch.effect.value
+        if (
+            differs
+            and other.conditional
+            and alike
+            and all(a == own for a in alike)
+            and _SIZES.match(other.effect.value or "")
+        ):
+            return Overrun(OPT_IN, 0, own, selection.mask, 0, source(catalog, selection.sm, OPT_IN))
+    return None
+
+
 def tabled_limit(ways: tuple[Branch, ...], catalog: Catalog) -> str | None:
     """The limit that a table of constants holds: every row with a condition gives it right for all of its SMs."""
     rows = [(constant(b.effect.value), sms(b.yes, catalog.universe)) for b in ways if b.conditional]

@@ -80,6 +80,10 @@ def _let_in(weighed: Weighed) -> str:
     names = _short(catalog, obstacle.variants)
     if obstacle.overrun is not None:
         over = obstacle.overrun
+        if not over.value:
+            return (
+                f"{weighed.selection.name} has {over.limit:,} B of shared memory and gets the sizes of chips with more"
+            )
         unit = " B of shared memory" if "smem" in over.key else f" ({over.key.replace('_', ' ')})"
         return f"{names} has {over.limit:,}{unit}, this needs {over.value:,}"
     if obstacle.images:

@@ -158,18 +158,45 @@ def _launch_attributes(pairing: _Pairing) -> None:
         if pairing.selection.mask & ~site.truth.no == 0:
             continue
         shut = [w for w in waits if _launched_by(w, file, site, pairing.project)]
-        if shut:
-            pairing.mismatches.append(_attribute_mismatch(pairing, file, site, shut))
+        decider = _decider(pairing, file, site)
+        if shut and (decider is None or decider.yes & pairing.selection.mask):
+            pairing.mismatches.append(_attribute_mismatch(pairing, file, site, shut, decider))
 
 
-def _attribute_mismatch(pairing: _Pairing, file: FileFacts, site: Site, shut: list[Case]) -> Case:
+@dataclass(frozen=True, slots=True)
+class _Decider:
+    """The host predicate that an attribute's value asks."""
+
+    file: FileFacts
+    gate: Gate
+    yes: int
+
+
+def _decider(pairing: _Pairing, file: FileFacts, site: Site) -> _Decider | None:
+    """The gate that decides whether the attribute is set: a predicate that its value names, in the same file."""
+    names = names_in(site.detail)
+    for gate in file.gates:
+        scope = re.split(r"::", gate.scope.name)[-1] if gate.scope else ""
+        if (
+            gate.layer is Layer.HOST
+            and gate.kind in (Kind.RETURNED_TRUTH, Kind.FLAG)
+            and names & {scope, *gate.symbols}
+        ):
+            return _Decider(file, gate, branches(gate, pairing.universe)[0].yes)
+    return None
+
+
+def _attribute_mismatch(
+    pairing: _Pairing, file: FileFacts, site: Site, shut: list[Case], decider: _Decider | None
+) -> Case:
     name = pairing.selection.name
+    place = decider.gate.place if decider else site.place
     for wait in shut:
         message = f"sets the launch attribute also for {name}"
-        pairing.add(wait, Pair(Half.LAUNCH_ATTRIBUTE, file.path, site.place.line, True, message))
+        pairing.add(wait, Pair(Half.LAUNCH_ATTRIBUTE, file.path, place.line, True, message))
     related = tuple(Related(w.gate.path, w.place.line, Role.PAIR, f"the wait is compiled out for {name}") for w in shut)
-    gate = site_gate(file, site, Kind.FLAG, site.truth, Layer.HOST)
-    return _mismatch(file, gate, 0, site.place, shut[0], Consequence.RACE, related)
+    gate = decider.gate if decider else site_gate(file, site, Kind.FLAG, site.truth, Layer.HOST)
+    return _mismatch(file, gate, 0, place, shut[0], Consequence.RACE, related)
 
 
 def _mismatch(
@@ -262,19 +289,22 @@ def _host_predicates(pairing: _Pairing) -> None:
     kernels = _kernel_gates(pairing)
     if not kernels:
         return
-    launchers = pairing.project.links[LinkKind.LAUNCHES]
-    callers: dict[str, list[str]] = defaultdict(list)
-    for source in launchers:
-        for called in pairing.project.targets(LinkKind.CALLS, source):
-            callers[called].append(source)
     for case in pairing.shut:
         if case.gate.layer is not Layer.HOST or case.gate.scope is None:
             continue
         function = re.split(r"::", case.gate.scope.name)[-1]
-        for launcher in callers.get(function, ()):
-            for kernel in pairing.project.targets(LinkKind.LAUNCHES, launcher):
-                for file, gate in kernels.get(kernel, ()):
-                    _predicate_mismatch(pairing, case, file, gate)
+        for kernel in dict.fromkeys(_launched_near(pairing.project, case.file, function)):
+            for file, gate in kernels.get(kernel, ()):
+                _predicate_mismatch(pairing, case, file, gate)
+
+
+def _launched_near(project: Project, file: FileFacts, predicate: str) -> Iterator[str]:
+    """Kernels launched by functions that call a predicate; where calls are not known, by others of the same file."""
+    for site in file.sites:
+        if site.kind is SiteKind.LAUNCH and site.function:
+            calls = project.targets(LinkKind.CALLS, site.function)
+            if predicate in calls or (not calls and site.function != predicate):
+                yield re.split(r"::", site.name.split("<", 1)[0])[-1]
 
 
 def _kernel_gates(pairing: _Pairing) -> dict[str, list[tuple[FileFacts, Gate]]]:

@@ -46,8 +46,9 @@ def _level(weighed: Weighed, advised: Advised, found: Known) -> Level:
         return _level_of_opening(case, advised, found)
     if advised.today is Consequence.DEGRADED_TUNING:
         return Level.LOW
-    if case.obstacle is not None and case.obstacle.fits:
-        return Level.MEDIUM  # another suffix of the same chip can
+    obstacle = case.obstacle
+    if obstacle is not None and (obstacle.fits or (obstacle.overrun is not None and not obstacle.overrun.value)):
+        return Level.MEDIUM  # another suffix of the same chip can, or the need was not computed
     return Level.HIGH if advised.today is not Consequence.SLOW_FALLBACK else Level.MEDIUM
 
 
@@ -133,6 +134,11 @@ def _on_resource(case: Case, catalog: Catalog, selection: Selection) -> list[Rea
         return []
     what = "shared memory" if "smem" in over.key else over.key.replace("_", " ")
     unit = " B" if "smem" in over.key else ""
+    if not over.value:
+        text = (
+            f"{selection.name} has {over.limit:,} B, the other chips of that arm have more; the need was not computed"
+        )
+        return [Reason(text, (Evidence(f"{over.key} = {over.limit}", over.source or "sm_limits", "high"),))]
     text = f"needs {over.value:,}{unit} of {what}, {selection.name} has {over.limit:,}{unit}"
     if over.fits:
         text += f"; fits {', '.join(catalog.universe.names(over.fits))}"
