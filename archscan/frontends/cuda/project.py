@@ -36,7 +36,8 @@ class MacroTable:
     """The linked project: picklable, without any file's bytes."""
 
     derived: frozenset[str]
-    tracked: frozenset[str]
+    features: frozenset[str]  # these, and the macros that their definitions hang on
+    tracked: frozenset[str]  # every macro whose value may decide where a gate is reached
     exports: dict[str, dict[str, Export]]  # macro -> file -> what it is there
     includes: Includes
     sites: dict[str, tuple[tuple[str, int], ...]]  # macro -> (file, line)
@@ -75,7 +76,7 @@ class _FromProject(Outside):
         reached = [e for p, e in exports.items() if p != self.path and table.includes.reaches(self.path, p)]
         if reached:
             return _joined(reached, Via.INCLUDES)
-        if name not in table.derived:
+        if name not in table.features:
             return None
         if self.path in exports:  # nothing before its own definition, unless a cycle of includes brings it in first
             cyclic = table.includes.reaches(self.path, self.path)
@@ -93,13 +94,14 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTabl
     """The table of a project from the indexes of its files."""
     dependencies = _dependencies(indexes)
     derived = _derived(dependencies)
-    tracked = _closure(derived | _tested_beside(indexes, derived), dependencies)
+    features = _closure(derived, dependencies)
+    tracked = features | _closure(_tested_beside(indexes, derived), dependencies)
     includes = Includes({path: index.includes for path, index in indexes.items()})
     tested = frozenset(
         n for index in indexes.values() for e in index.events if e.name in CONDITIONALS for n in names_in(e.text)
     )
     flags = {name: _flags(name, dependencies, compiler) for name in derived}
-    table = MacroTable(derived, tracked, {}, includes, _sites(indexes, derived), tested, flags)
+    table = MacroTable(derived, features, tracked, {}, includes, _sites(indexes, derived), tested, flags)
     evaluator = Evaluator(compiler.everything)
     programs = {p: _program(i, tracked) for p, i in indexes.items() if not tracked.isdisjoint(i.definitions)}
     for _ in range(_MOST_ROUNDS):
