@@ -24,6 +24,7 @@ from typing import Any
 from archscan import __version__
 from archscan.model.facts import FileFacts
 from archscan.model.settings import ScanSettings
+from archscan.quick import quicken
 from archscan.sources import Stamp, Unread
 
 MAX_BYTES = 512 << 20  # of all files together; the least recently used go first
@@ -166,6 +167,7 @@ class Cache:
                 data[len(_MAGIC) : check], "big"
             ):
                 return None
+            quicken()
             value = _Loader(io.BytesIO(data[check:])).load()
             os.utime(path)
         except Exception:  # a file of another version, half of one, or not ours: the scan does without
@@ -174,6 +176,7 @@ class Cache:
 
     def _store(self, name: str, value: object) -> None:
         """Writes a file and renames it into place. A full disk or a read-only home costs the cache, not the scan."""
+        quicken()
         payload = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)

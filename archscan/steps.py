@@ -13,6 +13,7 @@ from archscan.frontends import registry
 from archscan.frontends.protocol import Context, FrontEnd
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
 from archscan.model.merge import merged
+from archscan.quick import quicken
 from archscan.sources import Unread, read
 from archscan.workers import Died, Mapper, Shipped
 
@@ -62,6 +63,7 @@ def index(
 def gates(indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int) -> tuple[FileFacts, ...]:
     """The facts of every file that some front end found worth an index, in path order."""
     project = _Project(context, {})
+    quicken()
     for end in registry.front_ends(context.settings.layers):
         mine = {one.path: pickle.loads(blob) for one in indexed for name, blob in one.indexes if name == end.name}
         project.linked[end.name] = end.link(mine, context)
@@ -78,6 +80,7 @@ def _index_chunk(
     """What the files of a chunk come to; None for those whose content is known."""
     context, overlay = shipped.value
     ends = registry.front_ends(context.settings.layers)
+    quicken()
     found: list[Indexed | None] = []
     for task, source in zip(chunk, read((task.unread for task in chunk), overlay), strict=True):
         if isinstance(source, Failed):

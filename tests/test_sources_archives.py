@@ -109,7 +109,7 @@ def test_names_that_lead_out_are_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["x.whl", "x.tar.gz"])
 def test_a_broken_archive_is_a_clear_error(tmp_path: Path, data: bytes, name: str) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(UserError, match="cannot read the archive|nothing to scan"):
+    with pytest.raises(UserError, match=r"cannot read the archive|nothing to scan"):
         discover([str(tmp_path / name)], SETTINGS)
 
 

@@ -36,7 +36,7 @@ def reasons(path: Path, settings: ScanSettings = SETTINGS) -> dict[str, str]:
 
 
 def test_paths_are_relative_to_the_directory_and_sorted(tmp_path: Path) -> None:
-    tree(tmp_path, "b/z.cu", "b/a.cuh", "a.py", "b.c", "CMakeLists.txt", "readme.md", "k.cu.jinja", "x.cmake", "libx.so")
+    tree(tmp_path, "b/z.cu", "b/a.cuh", "a.py", "b.c", "CMakeLists.txt", "readme.md", "k.cu.jinja", "x.cmake", "x.so")
     assert found(tmp_path) == ["CMakeLists.txt", "a.py", "b.c", "b/a.cuh", "b/z.cu", "k.cu.jinja", "x.cmake"]
     assert discover([str(tmp_path)], SETTINGS).other == 2
 
@@ -187,8 +187,7 @@ def test_special_files_are_left_out_and_never_opened(tmp_path: Path) -> None:
 @posix_only
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS refuses names that are not UTF-8")
 def test_odd_names_are_shown_and_read(tmp_path: Path) -> None:
-    with open(os.fsencode(tmp_path) + b"/caf\xe9.cu", "wb") as file:
-        file.write(b"x")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.cu")).write_bytes(b"x")
     (tmp_path / "new\nline.cu").write_bytes(b"x")
     (tmp_path / "naïve.py").write_bytes(b"x")
     discovery = discover([str(tmp_path)], SETTINGS)
@@ -284,7 +283,8 @@ def test_installed_packages_hash_below_their_directory(tmp_path: Path, site: str
     assert below == {"pkg/data/a.cuh"}
 
 
-PACKAGES = {"vendored_trees": [{"name": "CUTLASS", "directories": ["*cutlass*"], "holds": ["include/cutlass/cutlass.h"]}]}
+CUTLASS = {"name": "CUTLASS", "directories": ["*cutlass*"], "holds": ["include/cutlass/cutlass.h"]}
+PACKAGES = {"vendored_trees": [CUTLASS]}
 
 
 def origins(base: Path) -> dict[str, Origin]:
