@@ -10,17 +10,20 @@ from archscan.frontends.cuda.host.sites import function_name
 from archscan.model.gate import FeatureUse
 
 _HOPS = 4
-_MOST_DEFINITIONS = 6  # a name defined more often says nothing (`run`, `operator`)
+_MOST_DEFINITIONS = 3  # a name defined more often says nothing (`run`, `operator`)
 _MOST_FEATURES = 24
+_LONGEST_HEADER = 3000
+_DEEPEST_HEADER = 20000
 _IDENTIFIER_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_CALLED = bytes(c if c in _IDENTIFIER_BYTES else 1 if c in b"(<:" else 0x20 for c in range(256))
+_CALLED = bytes(c if c in _IDENTIFIER_BYTES else 1 if c in b"(<:" else 0x2E if c in b".>" else 0x20 for c in range(256))
 _NOISE = frozenset(
     b"if for while switch return sizeof template typename decltype static_cast reinterpret_cast const_cast std cute "
     b"cutlass operator defined define include catch constexpr void int float public private protected default case "
-    b"asm volatile min max get size data begin end push_back c_str printf alignas assert static_assert is_same_v".split()
+    b"asm volatile min max get size data begin end push_back c_str printf alignas assert static_assert".split()
 )
 _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:[A-Z_]+\s+)?(?:\w+\([^)]*\)\s*)?([A-Za-z_]\w*)[^;=()]*\Z")
-_TAIL = re.compile(rb"(?:[;}]|^[ \t]*#[^\n]*)(?=[^;}]*\Z)", re.M)
+_DIRECTIVE = re.compile(rb"^[ \t]*#[^\n]*", re.M)
+_DECLARED = re.compile(rb"\b(?:struct|class)\b|[\w>&*:]\s+(?:[\w:<>, ]+::)?~?\w+\s*\(|__\w+__")
 _NAMESPACE = re.compile(rb"\bnamespace\b[^;()]*\Z|extern\s*\"C\"\s*\Z")
 
 
@@ -42,7 +45,7 @@ def nodes(data: bytes, features: Callable[[bytes], tuple[FeatureUse, ...]], name
     for chunk in data.split(b"\n}"):
         name, body = _defined(chunk)
         if name:
-            called = frozenset(p[p.rfind(b" ") + 1 :] for p in chunk[body:].translate(_CALLED).split(b"\x01")) - _NOISE
+            called = _called(chunk[body:])
             uses: tuple[FeatureUse, ...] = ()
             if b"asm" in chunk or not wanted.isdisjoint(called):
                 first = line + chunk.count(b"\n", 0, body)
@@ -51,6 +54,12 @@ def nodes(data: bytes, features: Callable[[bytes], tuple[FeatureUse, ...]], name
             found.append(Node(name, line + chunk.count(b"\n", 0, body), _first_of_each(uses), calls - {name}))
         line += chunk.count(b"\n") + 1
     return tuple(found)
+
+
+def _called(body: bytes) -> frozenset[bytes]:
+    """The names before an opening bracket, `<` or `::`; methods of objects say nothing."""
+    tokens = (piece[piece.rfind(b" ") + 1 :] for piece in body.translate(_CALLED).split(b"\x01"))
+    return frozenset(token for token in tokens if b"." not in token) - _NOISE
 
 
 def _first_of_each(uses: tuple[FeatureUse, ...]) -> tuple[FeatureUse, ...]:
@@ -63,18 +72,17 @@ def _first_of_each(uses: tuple[FeatureUse, ...]) -> tuple[FeatureUse, ...]:
 def _defined(chunk: bytes) -> tuple[str, int]:
     """The function or class that a chunk defines and where its body opens; ("", 0) if there is none."""
     position = 0
-    while (brace := chunk.find(b"{", position)) >= 0:
-        window = chunk[max(0, brace - 3000) : brace]
-        cut = [m.end() for m in _TAIL.finditer(window)]
-        header = window[cut[-1] if cut else 0 :]
+    while 0 <= (brace := chunk.find(b"{", position)) < _DEEPEST_HEADER:
+        window = chunk[max(position, brace - _LONGEST_HEADER) : brace]
+        header = window[max(window.rfind(b";"), window.rfind(b"}")) + 1 :]
+        if b"#" in header:
+            header = _DIRECTIVE.sub(b"", header)
         if not _NAMESPACE.search(header):
             named = _CLASS.search(header)
             name = named[1].decode("utf-8", "replace") if named else function_name(header)
-            if name:
+            if name and len(name) > 3 and name.encode() not in _NOISE and _DECLARED.search(header):
                 return name, brace
         position = brace + 1
-        if position > 20000:
-            break
     return "", 0
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.names import Seed, seed_of
 from archscan.frontends.cuda.host.project import Defined, DefinedConstant, Names
-from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op, Return
+from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import statements
 from archscan.frontends.cuda.host.values import (
     NO_BASIS,
@@ -193,6 +193,8 @@ class Evaluator:
             return value_of(self.condition(expr, scope))
         args = [self.value(a, scope) for a in expr.args]
         if len(args) == 2:
+            if expr.name in ("<", "<=", ">", ">=") and any(self._is_choice(a) for a in args):
+                return unknown(expr.text)
             found = operate(expr.name, args[0], args[1])
             if found is not None and (found.cases or not found.basis.arch):
                 return found if found.cases else replace(found, basis=found.basis | Basis(frozenset({expr.text})))
@@ -200,6 +202,10 @@ class Evaluator:
         if expr.name == "-":
             return mapped(args[0], lambda p: -p if isinstance(p, int) else None)
         return args[0] if expr.name in ("+", "*", "&") else unknown(expr.text, arch=args[0].basis.arch)
+
+    def _is_choice(self, value: Value) -> bool:
+        """Whether a value was picked by the architecture without being one: a tile, a cluster size."""
+        return value.basis.arch and not values.is_capability(value, self.universe)
 
     def _incomparable(self, expr: Expr, args: list[Value]) -> Value:
         """A comparison without any answer: no capability if the other side is a plain number of another order."""
@@ -290,10 +296,20 @@ class Evaluator:
             return self.condition(left, scope, negated, refusing)
         a = self.condition(left, scope, negated, refusing)
         b = self.condition(right, scope, negated, refusing)
-        both = a & b if (expr.name == "&&") != negated else a | b
+        conjunction = (expr.name == "&&") != negated
+        if refusing and not conjunction and a.basis.arch != b.basis.arch:
+            return self._alternative(a, b)
+        both = a & b if conjunction else a | b
         if not a.basis.arch and not b.basis.arch and not (both.truth.yes or both.truth.no):
             return self._assumption(expr, negated, refusing)
         return _pruned(both, a, b, self.universe.device)
+
+    def _alternative(self, left: Verdict, right: Verdict) -> Verdict:
+        """A refusal for one of two reasons, of which one is no matter of the architecture: that one is left out."""
+        asking, other = (left, right) if left.basis.arch else (right, left)
+        kept = frozenset(f"!({text})" for text in other.basis.assumes)
+        basis = asking.basis | Basis(other.basis.unknowns, kept)
+        return Verdict(asking.truth | other.truth, asking.assumed, basis)
 
     def _assumption(self, expr: Expr, negated: bool, refusing: bool) -> Verdict:
         opposed = negated != (expr.op is Op.BINARY and expr.name == "!=")
@@ -357,13 +373,3 @@ def atom_name(expr: Expr) -> str:
     if expr.op is Op.UNARY and expr.args:
         return atom_name(expr.args[0])
     return expr.text[:60]
-
-
-def dotted(expr: Expr) -> str:
-    """`config.sm` for a chain of fields; the text for anything else."""
-    if expr.op is Op.NAME:
-        return expr.name
-    if expr.op is Op.FIELD:
-        owner = dotted(expr.args[0])
-        return expr.name if owner == "this" else f"{owner}.{expr.name}"
-    return expr.text

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from archscan.frontends.cuda.host.evaluation import Evaluator, Scope, chosen, dotted
+from archscan.frontends.cuda.host.evaluation import Evaluator, Scope, chosen
 from archscan.frontends.cuda.host.names import seed_of
 from archscan.frontends.cuda.host.project import Defined
 from archscan.frontends.cuda.host.syntax import (
+    BOOLEAN,
     Assign,
     Block,
     Branch,
@@ -26,10 +27,12 @@ from archscan.frontends.cuda.host.syntax import (
     Return,
     Statement,
     Switch,
+    dotted,
 )
 from archscan.frontends.cuda.host.values import (
     NO_BASIS,
     Basis,
+    Origin,
     Value,
     Verdict,
     major,
@@ -166,7 +169,7 @@ class Flow:
         if statement.compound:
             value = unknown(statement.targets[0], arch=value.basis.arch)
         if len(statement.targets) == 1:
-            self.env[statement.targets[0]] = value
+            self.env[statement.targets[0]] = self._as_flag(statement, value)
             return
         for index, target in enumerate(statement.targets):
             element = self.evaluator._element(value, index, target)
@@ -174,6 +177,14 @@ class Flow:
                 self.env[target] = element
             else:
                 self.env.pop(target, None)
+
+    def _as_flag(self, statement: Assign, value: Value) -> Value:
+        """A truth kept in a local name remembers where it was decided."""
+        expr = statement.value
+        truth = expr is not None and expr.op in (Op.BINARY, Op.UNARY) and expr.name in BOOLEAN
+        if expr is None or not truth or not value.basis.arch or "." in statement.targets[0]:
+            return value
+        return value.based(Basis(origins=frozenset({Origin(self.path, expr.place.line, statement.targets[0])})))
 
     def _effects(self, expr: Expr, quiet: bool = False) -> None:
         """What calls inside an expression write through pointers; lambdas are walked where they stand."""
@@ -273,6 +284,8 @@ class Flow:
 
     def _switch(self, switch: Switch) -> None:
         subject = self.evaluator.value(switch.subject, self.scope)
+        if not subject.cases:
+            subject = unknown(switch.subject.text)
         conditions = tuple(self._case_condition(switch, case, subject) for case in switch.cases)
         if self.recorder:
             self.recorder.switch(switch, conditions, self.scope, self.live)

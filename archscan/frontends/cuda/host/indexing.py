@@ -9,7 +9,7 @@ from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.cuda.host.calls import Node, nodes
 from archscan.frontends.cuda.host.lowering import Lowering
-from archscan.frontends.cuda.host.prefilter import asks_for_architecture, pieces
+from archscan.frontends.cuda.host.prefilter import asks_for_architecture, keys, pieces
 from archscan.frontends.cuda.host.sites import RawSite, raw_sites
 from archscan.frontends.cuda.host.summaries import Summariser
 from archscan.frontends.cuda.host.syntax import Unit
@@ -67,7 +67,8 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
     """The index of a file; None if it has nothing for the host side."""
     tools = _tools(_Key(context.catalog))
     own = source.origin is Origin.OWN
-    unit = reduced(source.data, tools.summariser) if asks_for_architecture(source.data) else Unit()
+    read = own or context.settings.include_vendored or source.origin is not Origin.VENDORED
+    unit = reduced(source.data, tools.summariser) if read and asks_for_architecture(source.data) else Unit()
     sites = raw_sites(source.data, messages=own)
     functions = nodes(source.data, tools.recogniser.in_code, tools.identifiers)
     if not sites and not functions and unit == Unit():
@@ -77,7 +78,8 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
 
 def reduced(data: bytes, summariser: Summariser) -> Unit:
     """The parts of a file that may ask for the architecture, in the small syntax."""
-    units = [Lowering(data[p.start : p.end], summariser, p.start, p.row).unit() for p in pieces(data)]
+    offsets = keys(data)
+    units = [Lowering(data[p.start : p.end], summariser, p.start, p.row, offsets).unit() for p in pieces(data, offsets)]
     return Unit(
         functions=tuple(f for u in units for f in u.functions),
         constants=tuple(c for u in units for c in u.constants),

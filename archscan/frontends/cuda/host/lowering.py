@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -10,7 +11,7 @@ from functools import cache
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
-from archscan.frontends.cuda.host.names import check_operator, is_check
+from archscan.frontends.cuda.host.names import check_operator, is_check, seed_of, speaks_of_architecture
 from archscan.frontends.cuda.host.summaries import Summariser, failure_effect
 from archscan.frontends.cuda.host.syntax import (
     Alias,
@@ -34,7 +35,9 @@ from archscan.frontends.cuda.host.syntax import (
     Summary,
     Switch,
     Unit,
+    dotted,
 )
+from archscan.frontends.cuda.host.traversal import parts
 from archscan.model.gate import Place
 
 _BLANKS = re.compile(rb"\s*\\?\s+|\\\n")
@@ -84,10 +87,12 @@ class Lowering:
     summariser: Summariser
     offset: int = 0
     row: int = 0
+    keys: list[int] | None = None  # offsets in the file where the architecture may be asked for; None = anywhere
     functions: list[Function] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
     templates: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    suspects: set[str] = field(default_factory=set)  # names given values that may be capabilities
 
     def unit(self) -> Unit:
         """Everything the buffer declares, reduced."""
@@ -224,7 +229,8 @@ class Lowering:
         if declarator and declarator.type == "init_declarator":
             value = declarator.child_by_field_name("value")
             declarator = declarator.child_by_field_name("declarator")
-        if value and declarator and (name := self._declared(declarator)):
+        fixed = node.type == "declaration" or any(w in self._bytes(node) for w in (b"const", b"static"))
+        if fixed and value and declarator and (name := self._declared(declarator)):
             constant = Constant(name, scope, template, self.expr(value), self.place(node), guards)
             self.constants.append(constant)
 
@@ -276,6 +282,8 @@ class Lowering:
         name_node = header.child_by_field_name("declarator")
         qualified = self.expr(name_node) if name_node else None
         name = qualified.name if qualified else ""
+        if not self._asks(node):
+            return
         before = self.data[node.start_byte : body.start_byte]
         block = (*self._member_initialisers(node), *self._statements(body))
         self.functions.append(
@@ -291,6 +299,13 @@ class Lowering:
                 guards=guards,
             )
         )
+
+    def _asks(self, node: Node) -> bool:
+        """Whether a function holds a place where the architecture may be asked for."""
+        if self.keys is None:
+            return True
+        first = bisect_left(self.keys, node.start_byte + self.offset)
+        return first < len(self.keys) and self.keys[first] < node.end_byte + self.offset
 
     def _function_declarator(self, node: Node | None) -> Node | None:
         while node and node.type != "function_declarator":
@@ -353,9 +368,50 @@ class Lowering:
     def _block(self, nodes: Iterable[Node], after: tuple[Node, ...] = ()) -> Block:
         siblings = [n for n in nodes if n.type != "comment"]
         found: list[Statement] = []
-        for position, node in enumerate(siblings):
-            found += self._statement(node, tuple(siblings[position + 1 :]) or after)
+        position = 0
+        while position < len(siblings):
+            options, used = self._continued(siblings, position, after) if found else ([], 0)
+            previous = found[-1] if found else None
+            if options and isinstance(previous, Branch):
+                position += used
+                rest = self.summarise(tuple(siblings[position:]) or after)
+                found[-1] = replace(previous, options=(*previous.options, *options), rest=rest)
+                continue
+            found += self._statement(siblings[position], tuple(siblings[position + 1 :]) or after)
+            position += 1
         return tuple(found)
+
+    def _continued(self, siblings: list[Node], position: int, after: tuple[Node, ...]) -> tuple[list[Option], int]:
+        """Arms of the `if` before that an #if cut off: the grammar reads `else if (c) {` as a declaration of `if`."""
+        node = siblings[position]
+        following = siblings[position + 1] if position + 1 < len(siblings) else None
+        condition = _cut_off_condition(node)
+        if condition is not None and following is not None and following.type == "compound_statement":
+            body = self._block([following], after)
+            expr = self.expr(condition)
+            return [Option(expr, body, expr.place, self.summarise((following,)))], 2
+        if node.type == "expression_statement" and self._bytes(node).startswith((b"else ", b"else{", b"else\n")):
+            return [
+                Option(None, (), self.place(node), self.summariser.summary(self._bytes(node)[4:], self.place(node)))
+            ], 1
+        if node.type in ("preproc_if", "preproc_ifdef") and node.child_by_field_name("alternative") is None:
+            return self._continued_under(node, after), 1
+        return [], 0
+
+    def _continued_under(self, node: Node, after: tuple[Node, ...]) -> list[Option]:
+        """Such arms inside an #if: each asks for its condition too."""
+        guard = self._guard(node)
+        heads = {n.id for n in (node.child_by_field_name("condition"), node.child_by_field_name("name")) if n}
+        inner = [n for n in node.named_children if n.id not in heads and n.type != "comment"]
+        found: list[Option] = []
+        position = 0
+        while position < len(inner) and guard:
+            options, used = self._continued(inner, position, after)
+            if not options:
+                return []
+            found += options
+            position += used
+        return [replace(o, condition=_under(guard, o.condition)) for o in found if guard and o.condition]
 
     def _statement(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
         match node.type:
@@ -411,7 +467,9 @@ class Lowering:
 
     def _if(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
         options: list[Option] = []
+        bodies: list[Node] = []
         before: list[Statement] = []
+        asking = False
         current: Node | None = node
         while current is not None and current.type == "if_statement":
             clause, body = current.child_by_field_name("condition"), current.child_by_field_name("consequence")
@@ -419,13 +477,37 @@ class Lowering:
                 break
             before += self._condition_initialiser(clause)
             condition = self._condition(clause)
-            options.append(Option(condition, self._block([body], after), condition.place, self.summarise((body,))))
+            asking = asking or self._may_ask(condition)
+            options.append(Option(condition, self._block([body], after), condition.place, Summary()))
+            bodies.append(body)
             current = self._else_of(current)
         if current is not None and current.type != "if_statement":
-            options.append(Option(None, self._block([current], after), self.place(current), self.summarise((current,))))
+            options.append(Option(None, self._block([current], after), self.place(current), Summary()))
+            bodies.append(current)
+        summaries = [self.summarise((b,)) if asking else self.summariser.outline(self._bytes(b)) for b in bodies]
+        options = [replace(o, summary=summary) for o, summary in zip(options, summaries, strict=True)]
         constexpr = b"constexpr" in self.data[node.start_byte : node.start_byte + 30].split(b"(")[0]
-        rest = self.summarise(after) if any(o.summary.exits for o in options) else Summary()
+        rest = self.summarise(after) if asking and any(o.summary.exits for o in options) else Summary()
         return [*before, Branch(tuple(options), self.place(node), constexpr, rest, self._near(node))]
+
+    def _bytes(self, node: Node) -> bytes:
+        return self.data[node.start_byte : node.end_byte]
+
+    def _may_ask(self, expr: Expr) -> bool:
+        """Whether an expression names anything that may carry a capability; it is decided only in the project."""
+        for part in parts(expr):
+            if part.name in self.suspects or (part.op is Op.FIELD and dotted(part) in self.suspects):
+                return True
+            if part.op in (Op.NAME, Op.FIELD) and (seed_of(part.name) or part.name == "__CUDA_ARCH__"):
+                return True
+            called = part.op is Op.CALL or bool(part.targs)
+            if called and (seed_of(part.name, call=True) or speaks_of_architecture(part.name)):
+                return True
+        return False
+
+    def _suspect(self, targets: tuple[str, ...], value: Expr) -> None:
+        if self._may_ask(value):
+            self.suspects.update(targets)
 
     def _else_of(self, node: Node) -> Node | None:
         alternative = node.child_by_field_name("alternative")
@@ -503,7 +585,9 @@ class Lowering:
             )
             if value.type == "argument_list" and value.named_child_count == 1:
                 value = value.named_children[0]
-            found.append(Assign(names, self.expr(value), self.place(declarator), declared=True))
+            expr = self.expr(value)
+            self._suspect(names, expr)
+            found.append(Assign(names, expr, self.place(declarator), declared=True))
         return found
 
     def _expression_statement(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
@@ -526,10 +610,12 @@ class Lowering:
             return []
         target = self.expr(left)
         names = (
-            tuple(a.text for a in target.args) if target.name == "tie" and target.op is Op.CALL else (_path(target),)
+            tuple(a.text for a in target.args) if target.name == "tie" and target.op is Op.CALL else (dotted(target),)
         )
         compound = bool(operator and self.text(operator) != "=")
-        return [Assign(names, self.expr(right), self.place(node), compound=compound)]
+        value = self.expr(right)
+        self._suspect(names, value)
+        return [Assign(names, value, self.place(node), compound=compound)]
 
     def _callee(self, call: Node) -> str:
         function = call.child_by_field_name("function")
@@ -549,8 +635,9 @@ class Lowering:
             condition = Expr(Op.BINARY, place, f"{first.text} {operator} {second.text}", operator, args=(first, second))
         if condition.op is Op.NAME and condition.name == "false":
             return None
-        refusal = failure_effect(name, self.data[statement.start_byte : statement.end_byte], self.place(statement).line)
-        return Check(condition, name, self.place(statement), refusal, self.summarise(after), self._near(statement))
+        refusal = failure_effect(name, self._bytes(statement), self.place(statement).line)
+        rest = self.summarise(after) if self._may_ask(condition) else Summary()
+        return Check(condition, name, self.place(statement), refusal, rest, self._near(statement))
 
     def _static_assert(self, node: Node) -> Check | None:
         condition = node.child_by_field_name("condition")
@@ -690,21 +777,30 @@ class Lowering:
         )
 
 
+def _cut_off_condition(node: Node) -> Node | None:
+    """The condition of an `else if (c)` that the grammar took for a declaration; None for anything else."""
+    kind, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+    if node.type != "declaration" or not kind or kind.text != b"else" or not declarator:
+        return None
+    name, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
+    if not name or name.text != b"if" or not value or len(value.named_children) != 1:
+        return None
+    return value.named_children[0]
+
+
+def _under(guard: Guard, condition: Expr) -> Expr:
+    """The condition, and the preprocessor's before it."""
+    head = guard.condition
+    if guard.negated:
+        head = Expr(Op.UNARY, head.place, f"!{head.text}", "!", args=(head,))
+    return Expr(Op.BINARY, condition.place, condition.text, "&&", args=(head, condition))
+
+
 def _leftmost_call(node: Node) -> Node | None:
     """The macro call in `CHECK(x) << "text" << y`."""
     while node.type == "binary_expression" and (left := node.child_by_field_name("left")):
         node = left
     return node if node.type == "call_expression" else None
-
-
-def _path(expr: Expr) -> str:
-    """The dotted name of an assignment's target; the text for anything else."""
-    if expr.op is Op.NAME:
-        return expr.name
-    if expr.op is Op.FIELD:
-        owner = _path(expr.args[0])
-        return expr.name if owner == "this" else f"{owner}.{expr.name}"
-    return expr.text
 
 
 def _moved(expr: Expr, place: Place) -> Expr:

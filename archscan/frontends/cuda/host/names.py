@@ -1,4 +1,4 @@
-"""Which names in C++ mean a compute capability, a check or a failure: by the words they are made of, never by package."""
+"""Which names in C++ mean a compute capability, a check or a failure: by their words, never by package."""
 
 from __future__ import annotations
 
@@ -63,6 +63,17 @@ def seed_of(name: str, call: bool = False) -> Seed | None:
     if "minor" in found:
         return Seed.MINOR if carries or not {"version", "ver", "runtime", "cuda"} & set(found) else None
     return Seed.CAPABILITY if carries else None
+
+
+_FAMILIES = frozenset(["volta", "turing", "ampere", "ada", "lovelace", "hopper", "blackwell", "rubin", "pascal"])
+
+
+@cache
+def speaks_of_architecture(name: str) -> bool:
+    """Whether a function's name says that it may answer for an architecture: is_hopper, supports_sm90, can_overlap."""
+    found = set(words(name))
+    asks = {"is", "has", "can", "support", "supports", "supported", "use", "enable", "enabled", "available", "check"}
+    return bool(found & (_CARRIERS | _FAMILIES | asks | {"major", "device", "gpu", "pdl"}))
 
 
 _CHECK = re.compile(r"^(?:[A-Z0-9_]*(?:CHECK|ASSERT|REQUIRE|ENFORCE|EXPECT|VERIFY)[A-Z0-9_]*|assert|static_assert)$")

@@ -1,4 +1,4 @@
-"""Decides from bytes which parts of a file are worth parsing: a parser is a hundred times slower than a search."""
+"""Decides from bytes which functions are worth parsing: a parser is a hundred times slower than a search."""
 
 from __future__ import annotations
 
@@ -6,19 +6,32 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_NUMBER = rb"(?:\d{1,4}\b|[A-Za-z_][\w:]*)"
-_COMPARE = rb"\)?\s*(?:[<>]=?|[=!]=)\s*"
-# names that carry a capability, where they meet a comparison, a switch or an arithmetic of capabilities
-_KEY = re.compile(
-    rb"(?:[sS][mM]|[cC][cC]|[aA]rch|ARCH|[cC]apability|[mM]ajor|[cC]apacity|[vV]ersion|[vV]er|first|SM)_?(?:\(\))?"
-    + _COMPARE
-    + _NUMBER
-    + rb"|switch\s*\(\s*\w*(?:[sS][mM]|[cC][cC]|[aA]rch|[mM]ajor|ersion)\w*\s*[)/]"
-    rb"|[cC]omputeCapability|COMPUTE_CAPABILITY|compute_capability"
-    rb"|if\s+constexpr\s*\([^;{}]*(?:[aA]rch|ARCH|[sS][mM]_?\d|is_major)"
+# Names are looked for in a copy in lower case without blanks and closing brackets, where `(Sm) >= 90` is `(sm\2\1` + `90`
+_SQUEEZED = bytes(
+    0x02 if c in b"<>!" else 0x01 if c == 0x3D else c | 0x20 if 0x41 <= c <= 0x5A else c for c in range(256)
 )
-_MAJOR = re.compile(rb"(?:\.|->)major\b")
-_ALWAYS_WHOLE = 1 << 16  # smaller files are parsed whole
+_DROPPED = b" \t)"
+_CARRIERS = (b"sm", b"sm_", b"cc", b"arch", b"arch_", b"major", b"major_", b"capability", b"smversion", b"sm_version")
+_COMPARED = tuple(name + operator for name in _CARRIERS for operator in (b"\x01\x01", b"\x02"))
+_CONSTANT = re.compile(
+    rb"[\x01\x02]{1,2}(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])"
+    rb"|[\x01\x02]{1,2}[a-z_][\w:]*(?:sm_?\d|cc_|_cc|arch|volta|turing|ampere|ada|hopper|blackwell|rubin)"
+)
+_SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major|version)_?(?:\(\d*)?[{/%]")
+_CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
+_SOURCES = (b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first")
+
+_OPERATOR = rb"\)*\s*(?:[<>]=?|[=!]=)\s*"
+_KEY = re.compile(
+    rb"(?:[sS][mM]|[cC][cC]|[aA][rR][cC][hH]|apability|[mM]ajor|apacity|ersion|first)_?(?:\(\))?" + _OPERATOR + rb"\w"
+    rb"|switch\s*\([^;{}]*?(?:[sS][mM]|[cC][cC]|[aA]rch|[mM]ajor|ersion)"
+    rb"|[aA]ttrComputeCapability|ATTRIBUTE_COMPUTE_CAPABILITY|[.>]major\b"
+    rb"|(?:get|Get)_?(?:[sS][mM]|Cuda|cuda|[cC]ompute|[aA]rch|[dD]evice[A-Z_]?[sSaAcC])\w*\(\s*\w*\s*\)"
+    rb"|if\s+constexpr\s*\([^;{}]*?(?:[aA]rch|ARCH|[sS][mM]_?\d|is_major)"
+    rb"|^[ \t]*[^#\s/*][^#\n]*__CUDA_ARCH__",
+    re.M,
+)
+_ALWAYS_WHOLE = 1 << 15  # smaller files are parsed whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,24 @@ class Piece:
 
 def asks_for_architecture(data: bytes) -> bool:
     """Whether C++ code in the file may ask which GPU it runs on."""
-    return _KEY.search(data) is not None or _MAJOR.search(data) is not None or _outside_directives(data)
+    if any(source in data for source in _SOURCES) or _outside_directives(data):
+        return True
+    squeezed = data.translate(_SQUEEZED, _DROPPED)
+    if any(_compares(squeezed, needle) for needle in _COMPARED):
+        return True
+    if b"ifconstexpr(" in squeezed and _CONSTEXPR.search(squeezed):
+        return True
+    return b"switch(" in squeezed and _SWITCH.search(squeezed) is not None
+
+
+def _compares(squeezed: bytes, needle: bytes) -> bool:
+    """Whether a name stands before a comparison with a number or constant that may be a capability."""
+    position = squeezed.find(needle)
+    while position >= 0:
+        if _CONSTANT.match(squeezed, position + len(needle.rstrip(b"\x01\x02"))):
+            return True
+        position = squeezed.find(needle, position + 1)
+    return False
 
 
 def _outside_directives(data: bytes) -> bool:
@@ -40,33 +70,33 @@ def _outside_directives(data: bytes) -> bool:
     position = data.find(b"__CUDA_ARCH__")
     while position >= 0:
         begin = data.rfind(b"\n", 0, position) + 1
-        line = data[begin:position].lstrip()
+        head = data[begin:position].lstrip()
         continued = data[max(0, begin - 3) : begin].rstrip(b"\r\n").endswith(b"\\")
-        if not line.startswith((b"#", b"//", b"*", b"/*")) and not continued and b"//" not in line:
+        if not head.startswith((b"#", b"*", b"/*")) and not continued and b"//" not in head:
             return True
-        position = data.find(b"__CUDA_ARCH__", data.find(b"\n", position) if b"\n" in data[position:] else len(data))
+        line = data.find(b"\n", position)
+        position = data.find(b"__CUDA_ARCH__", line) if line >= 0 else -1
     return False
 
 
-def pieces(data: bytes) -> Iterator[Piece]:
+def keys(data: bytes) -> list[int]:
+    """Offsets where code may ask for the architecture, rising."""
+    return [match.start() for match in _KEY.finditer(data)]
+
+
+def pieces(data: bytes, offsets: list[int]) -> Iterator[Piece]:
     """The parts to parse: the whole of a small file, else what stands between braces in column one around each key."""
     if len(data) <= _ALWAYS_WHOLE:
         yield Piece(0, len(data), 0)
         return
     end = row = counted = 0
-    for match in _keys(data):
-        if match < end:
+    for offset in offsets:
+        if offset < end:
             continue
-        start = data.rfind(b"\n}", 0, match)
+        start = data.rfind(b"\n}", 0, offset)
         start = max(end, 0 if start < 0 else data.find(b"\n", start + 1))
-        stop = data.find(b"\n}", match)
+        stop = data.find(b"\n}", offset)
         end = len(data) if stop < 0 else stop + 2
         row += data.count(b"\n", counted, start)
         counted = start
         yield Piece(start, end, row)
-
-
-def _keys(data: bytes) -> Iterator[int]:
-    found = {m.start() for pattern in (_KEY, _MAJOR) for m in pattern.finditer(data)}
-    found |= {m.start() for m in re.finditer(rb"^[^#\n]*__CUDA_ARCH__", data, re.M)}
-    yield from sorted(found)

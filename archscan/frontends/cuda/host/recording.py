@@ -10,6 +10,7 @@ from archscan.frontends.cuda.host.flow import always_true, option_verdicts
 from archscan.frontends.cuda.host.liveness import Liveness
 from archscan.frontends.cuda.host.names import is_check
 from archscan.frontends.cuda.host.syntax import (
+    BOOLEAN,
     Assign,
     Branch,
     Check,
@@ -38,7 +39,6 @@ from archscan.model.gate import Scope as Around
 from archscan.model.truth import Truth
 
 _TRUTHS = frozenset({"true", "false", "1", "0"})
-_BOOLEAN = frozenset({"&&", "||", "!", "==", "!=", "<", "<=", ">", ">="})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class GateRecorder:
         if value.basis.arch or live.assumed.no:
             truth = verdict_of(value).assumed & live.assumed
             self.attributes.append((assign.place.start, assign.place.end, truth))
-        if assign.value.op in (Op.BINARY, Op.UNARY) and assign.value.name in _BOOLEAN and value.basis.arch:
+        if assign.value.op in (Op.BINARY, Op.UNARY) and assign.value.name in BOOLEAN and value.basis.arch:
             self._flag(assign.value, assign.targets[0], assign.place, scope, live)
         else:
             self.expression(assign.value, scope, live)
@@ -127,7 +127,7 @@ class GateRecorder:
         expr = statement.value
         if expr is None:
             return
-        boolean = expr.op in (Op.BINARY, Op.UNARY) and expr.name in _BOOLEAN
+        boolean = expr.op in (Op.BINARY, Op.UNARY) and expr.name in BOOLEAN
         if not boolean and not (expr.op is Op.CALL and expr.name in self.predicates):
             self.expression(expr, scope, live)
             return
@@ -153,7 +153,7 @@ class GateRecorder:
                 return
         if expr.op is Op.CALL and not is_check(expr.name):
             for arg in expr.args:
-                if arg.op is Op.BINARY and arg.name in _BOOLEAN and self.evaluator.value(arg, scope).basis.arch:
+                if arg.op is Op.BINARY and arg.name in BOOLEAN and self.evaluator.value(arg, scope).basis.arch:
                     self._flag(arg, expr.name, arg.place, scope, live)
         for part in expr.args:
             self._choices(part, scope, live)
@@ -203,7 +203,7 @@ class GateRecorder:
         asked = self._symbols(decided, scope)
         if asked and all(name in self.tables for name in asked):
             return
-        if all(not d.verdict.assumed.yes and not d.verdict.assumed.no for d in decided):
+        if all(_says_nothing(d.verdict, self.evaluator.universe.device) for d in decided):
             if not self.tested.intersection(asked):
                 self._undecided(decided[0])
             return
@@ -327,6 +327,13 @@ class GateRecorder:
         used = {(r.path, r.line) for g in self.gates for r in g.related}
         kept = [g for o, g in self.flags.items() if (o.path, o.line) not in used]
         return tuple(sorted([*self.gates, *kept], key=lambda g: (g.place.start, g.kind.value)))
+
+
+def _says_nothing(verdict: Verdict, device: int) -> bool:
+    """Whether no target has an answer, or every answer is the same assumption."""
+    if verdict.truth.yes or verdict.truth.no:
+        return False
+    return verdict.assumed.yes in (0, device) and verdict.assumed.no in (0, device)
 
 
 def _picks(expr: Expr) -> Summary:

@@ -14,7 +14,7 @@ from archscan.model.gate import Does, Effect, FeatureUse, Place
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
 _STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
 _CODE_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
-_CALL = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[\w:,\s<>*&+\-.]*>)?\s*(?:\(|<<<)")
+_CALL = re.compile(rb"(?<![.>\w])([A-Za-z_]\w*)\s*(?:<[\w:,\s<>*&+\-.]*>)?\s*(?:\(|<<<)")
 _TEMPLATE_NAME = re.compile(rb"[<,]\s*(?:\w+::)*([A-Z]\w*)")
 _RETURN = re.compile(rb"\breturn\b\s*([^;]*);")
 _REFUSED = re.compile(
@@ -26,6 +26,7 @@ _TRAP = re.compile(rb"__trap\s*\(|__brkpt\s*\(|\"\s*(?:trap|brkpt)\s*;|__builtin
 _PRINT = re.compile(rb"\b(?:std::)?(?:printf|fprintf|puts|cout|cerr)\b")
 _LOG = re.compile(rb"\b(?:[A-Z_]*LOG[A-Z_]*|[A-Z_]*WARN(?:ING)?[A-Z_]*|LOG|DLOG|spdlog|log_\w+)\b")
 _ASSIGN = re.compile(rb"(?:^|[;{}\s])(\w+(?:(?:\.|->|::)\w+)*)\s*\|?=\s*([^=;][^;]*);")
+_LONGEST = 1 << 15  # of longer code only the beginning is read
 _BRACE = re.compile(rb"[{}]")
 _KEYWORDS = frozenset(
     b"if for while switch return sizeof throw catch else case do and or not alignof decltype static_cast const_cast "
@@ -84,8 +85,14 @@ class Summariser:
 
     features: Callable[[bytes], tuple[FeatureUse, ...]]
 
+    def outline(self, code: bytes) -> Summary:
+        """Only how the code ends: for branches that do not ask for the architecture."""
+        effect, exits = effect_of(_stripped(code[:_LONGEST]))
+        return Summary(effect=effect, exits=exits)
+
     def summary(self, code: bytes, place: Place) -> Summary:
         """What the code does, with its features at lines of the file."""
+        code = code[:_LONGEST]
         bare = _stripped(code)
         if not bare:
             return Summary(place=None)
@@ -131,11 +138,11 @@ def _refusal(bare: bytes, outer: bytes) -> Effect | None:
 
 
 def _returning(bare: bytes, last: re.Match[bytes]) -> tuple[Effect, bool]:
-    value = re.sub(rb"\s+", b" ", last[1]).strip()
+    value = re.sub(rb"\s+", b" ", bare[last.start(1) : last.end(1)]).strip()
     text = value.decode("utf-8", "replace")
     if _REFUSED.match(value):
         return Effect(Does.REFUSES, message=message_of(bare), value=text), True
-    works = _works(bare[: max(0, len(bare) - len(last[0]))])
+    works = _works(bare[: last.start()])
     if not value:
         return Effect(Does.WORK if works else Does.SKIPS, value="return"), True
     if works or re.search(rb"[A-Za-z_]\w*(?:<.*>)?\(", value):
@@ -164,7 +171,7 @@ def _staying(bare: bytes) -> Effect:
 
 
 def _outermost(bare: bytes) -> bytes:
-    """The code without what stands in nested braces, string contents blanked: only what always runs."""
+    """The code with everything in nested braces and in strings blanked, at unchanged offsets: only what always runs."""
     text = _CODE_STRING.sub(lambda m: b'"' + b" " * (len(m[0]) - 2) + b'"', bare)
     pieces: list[bytes] = []
     depth = start = 0
@@ -172,10 +179,12 @@ def _outermost(bare: bytes) -> bytes:
         if brace[0] == b"{":
             if depth == 0:
                 pieces.append(text[start : brace.end()])
+                start = brace.end()
             depth += 1
-        else:
-            depth = max(0, depth - 1)
-            start = brace.start() if depth == 0 else start
-    if depth == 0:
-        pieces.append(text[start:])
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                pieces.append(b" " * (brace.start() - start))
+                start = brace.start()
+    pieces.append(b" " * (len(text) - start) if depth else text[start:])
     return b"".join(pieces)

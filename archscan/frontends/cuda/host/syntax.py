@@ -23,6 +23,9 @@ class Op(str, Enum):
     OPAQUE = "opaque"  # anything else; args = what stands in it
 
 
+BOOLEAN = frozenset({"&&", "||", "!", "==", "!=", "<", "<=", ">", ">="})  # operators that give a truth
+
+
 @dataclass(frozen=True, slots=True)
 class Expr:
     """An expression with its place; `text` is as written, blanks joined."""
@@ -205,3 +208,13 @@ class Unit:
     constants: tuple[Constant, ...] = ()
     aliases: tuple[Alias, ...] = ()
     templates: tuple[tuple[str, tuple[str, ...]], ...] = field(default=())  # class template -> its parameters
+
+
+def dotted(expr: Expr) -> str:
+    """`config.sm` for a chain of fields; the text for anything else."""
+    if expr.op is Op.NAME:
+        return expr.name
+    if expr.op is Op.FIELD:
+        owner = dotted(expr.args[0])
+        return expr.name if owner == "this" else f"{owner}.{expr.name}"
+    return expr.text

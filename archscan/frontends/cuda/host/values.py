@@ -221,14 +221,28 @@ def operate(name: str, left: Value, right: Value) -> Value | None:
     return None
 
 
+def is_capability(value: Value, universe: Universe) -> bool:
+    """Whether a value is the GPU's capability in some encoding, not a number that was chosen by it (tile, cluster)."""
+    alike = asked = 0
+    for payload, mask in value.cases:
+        for target in universe.members(mask):
+            asked += 1
+            if isinstance(payload, int):
+                alike += payload in (target.sm, target.sm // 10, target.sm * 10, target.sm % 10)
+            else:
+                alike += not isinstance(payload, str)
+    return alike * 2 >= asked
+
+
 def _compared(name: str, left: Payload, right: Payload) -> Payload | None:
     compare = _COMPARE[name]
+    equality = name in ("==", "!=")
     match left, right:
         case Capability(), int():
-            own = encoded(left.sm, right)
+            own = None if equality and right <= 4 else encoded(left.sm, right)
             return None if own is None else int(compare(own, right))
         case int(), Capability():
-            own = encoded(right.sm, left)
+            own = None if equality and left <= 4 else encoded(right.sm, left)
             return None if own is None else int(compare(left, own))
         case Capability(), Capability():
             return int(compare(left.sm, right.sm))
