@@ -64,6 +64,7 @@ def _options(*decorators: Callable[[_Command], _Command]) -> Callable[[_Command]
 
 _target = click.option("--target", "-t", metavar="T", help="GPU to answer for: sm120, sm_120a, 12.0, product, native.")
 _paths = click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+_output = click.option("--output", "-o", metavar="FILE", help="Write there, all or nothing.")
 _settings_source = _options(
     click.option("--config", metavar="FILE", help="Read settings from this file."),
     click.option("--isolated", is_flag=True, help="Read no config file."),
@@ -95,7 +96,7 @@ _choosing = _options(
 )
 _showing = _options(
     click.option("--format", "-f", "format_", type=click.Choice(FORMATS), default="text", show_default=True),
-    click.option("--output", "-o", metavar="FILE", help="Write there, all or nothing."),
+    _output,
     click.option("--all-gates", is_flag=True, help="JSON: every gate, over all targets."),
     click.option(
         "--limit", type=click.IntRange(min=0), default=40, metavar="N", help="Entries; 0: all.  [default: 40]"
@@ -163,19 +164,105 @@ def config(paths: Sequence[str], config: str | None, isolated: bool) -> int:
 
 
 @archscan.command()
-@click.option("--rules", multiple=True, metavar="DIR", help="Read further rules and facts from DIR.")
-@click.argument("rule")
-def explain(rule: str, rules: Sequence[str]) -> int:
-    """Print the page of a RULE."""
-    from archscan.listing import show_rule
+@click.option("--format", "-f", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_output
+@_reading
+@_settings_source
+@click.argument("what", metavar="RULE|MESSAGE")
+@_paths
+def explain(**given: Any) -> int:
+    """Print a rule's page, or what an error MESSAGE means.
 
-    return show_rule(rule, rules)
+    With PATHs, also where the message is raised and which gates are the reason.
+    """
+    from archscan.run_tracing import run_explain
+
+    return run_explain(given)
+
+
+@archscan.command()
+@_target
+@click.option("--against", multiple=True, metavar="T,...", help="GPUs to judge against.  [default: sm_80 and up]")
+@click.option(
+    "--format", "-f", "format_", type=click.Choice(("text", "json", "sarif")), default="text", show_default=True
+)
+@_output
+@_reading
+@_manner
+@_settings_source
+@click.argument("name")
+@_paths
+def trace(**given: Any) -> int:
+    """Show the chain of gates behind a NAME.
+
+    NAME is a Python function or module, a JIT spec, a kernel, a source file or an operator.
+    """
+    from archscan.run_tracing import run_trace
+
+    return run_trace(given)
+
+
+@archscan.command()
+@_target
+@click.option("--against", multiple=True, metavar="T,...", help="GPUs to judge against.  [default: sm_80 and up]")
+@click.option("--format", "-f", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_output
+@_reading
+@_settings_source
+@click.argument("old", type=click.Path())
+@click.argument("new", type=click.Path())
+def diff(**given: Any) -> int:
+    """Show what opened, closed and moved between two trees."""
+    from archscan.run_tracing import run_diff
+
+    return run_diff(given)
+
+
+@archscan.command()
+@_target
+@click.option("--write", is_flag=True, help="Write the edits; without it they are only shown.")
+@click.option("--unsafe", is_flag=True, help="Unsafe edits too: read the reasons first.")
+@click.option("--family", is_flag=True, help="Open for the target's whole family.")
+@click.option("--widen", is_flag=True, help="Allow an open lower bound.")
+@click.option("--verify", is_flag=True, help="Compile what would open, with nvcc.")
+@click.option("--rule", multiple=True, metavar="ID", help="Only this rule.")
+@click.option("--chain", metavar="ID", help="Only this chain.")
+@click.option("--path", multiple=True, metavar="GLOB", help="Only these files.")
+@click.option("--apply", metavar="PLAN", help="Write a plan saved with --format json.")
+@click.option("--clear-caches", is_flag=True, help="Empty the JIT caches that became stale; they are listed.")
+@click.option("--format", "-f", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_output
+@_reading
+@click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True)
+@_settings_source
+@_paths
+def fix(**given: Any) -> int:
+    """Open or close gates, with a way back.
+
+    Shows a diff, or writes it with --write.
+
+    Exits with 1 while edits remain to be written or were held back.
+    """
+    from archscan.run_fixing import run_fix
+
+    return run_fix(given)
+
+
+@archscan.command()
+@click.option("--force", is_flag=True, help="Even over later edits.")
+@click.option("--list", "listed", is_flag=True, help="List the runs.")
+@click.argument("run_id", metavar="[ID]", required=False)
+def revert(run_id: str | None, force: bool, listed: bool) -> int:
+    """Undo a fix run byte for byte, the latest by default."""
+    from archscan.run_fixing import run_revert
+
+    return run_revert(run_id, force, listed)
 
 
 @archscan.command()
 @click.option("--target", "-t", "columns", multiple=True, metavar="T,...", help="Columns.  [default: sm_80 and up]")
 @click.option("--format", "-f", "format_", type=click.Choice(("text", "html")), default="text", show_default=True)
-@click.option("--output", "-o", metavar="FILE", help="Write there, all or nothing.")
+@_output
 @click.option("--layer", multiple=True, metavar="L", help="Only: python, jit, build, host, preprocessor, device.")
 @_reading
 @_manner

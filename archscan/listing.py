@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from archscan.catalog.types import Architecture, Catalog, Rule
-from archscan.config import Settings, merged, nearest_hint
-from archscan.errors import UserError
+from archscan.config import Settings, merged
 from archscan.reporting.words import counted, one_line, size, visible
 
 _LIMITS = (
@@ -70,7 +69,7 @@ def show_rules(directories: Sequence[str], format: str) -> int:
 
     rules = sorted(load([Path(d) for d in directories]).rules.values(), key=lambda rule: (rule.order, rule.id))
     if format == "json":
-        click.echo(json.dumps([_rule_object(rule) for rule in rules], indent=1, ensure_ascii=False))
+        click.echo(json.dumps([rule_object(rule) for rule in rules], indent=1, ensure_ascii=False))
         return 0
     width = max((len(rule.id) for rule in rules), default=0)
     for rule in rules:
@@ -78,7 +77,8 @@ def show_rules(directories: Sequence[str], format: str) -> int:
     return 0
 
 
-def _rule_object(rule: Rule) -> dict[str, object]:
+def rule_object(rule: Rule) -> dict[str, object]:
+    """A rule as plain values."""
     return {
         "id": rule.id,
         "title": rule.title,
@@ -87,18 +87,13 @@ def _rule_object(rule: Rule) -> dict[str, object]:
         "precision": rule.precision,
         "order": rule.order,
         "tags": list(rule.tags),
+        "what": rule.what,
+        "why": rule.why,
+        "example": rule.example,
+        "known_problems": rule.known_problems,
+        "fix_safety": rule.fix_safety,
+        "references": list(rule.references),
     }
-
-
-def show_rule(name: str, directories: Sequence[str]) -> int:
-    """Prints a rule's page."""
-    from archscan.catalog import load
-
-    rules = load([Path(d) for d in directories]).rules
-    if name not in rules:
-        raise UserError(f"no rule '{name}'", nearest_hint(name, rules, "`archscan rules` lists them"))
-    click.echo(visible_lines(rule_page(rules[name])), nl=False)
-    return 0
 
 
 def rule_page(rule: Rule) -> str:
@@ -116,11 +111,6 @@ def rule_page(rule: Rule) -> str:
         if text.strip():
             lines += [*([title] if title else []), *(f"  {line}".rstrip() for line in text.strip().split("\n")), ""]
     return "\n".join(lines)
-
-
-def visible_lines(text: str) -> str:
-    """Text of several lines, made harmless line by line."""
-    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def show_cache(clear: bool) -> int:

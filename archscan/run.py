@@ -16,6 +16,7 @@ from archscan.errors import UserError
 from archscan.model.facts import Facts
 from archscan.model.finding import Advice, Level
 from archscan.model.report import Report
+from archscan.model.target import Selection
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.places import Places
 from archscan.reporting.words import one_line, visible
@@ -26,7 +27,7 @@ _MOST_WARNINGS = 10
 def run_scan(given: Mapping[str, Any]) -> int:
     """Scans, reports and returns the exit code."""
     paths, focus = _focused(given["paths"], given["focus"])
-    settings = merged(_said(given), paths, given["config"], given["isolated"])
+    settings = merged(said(given), paths, given["config"], given["isolated"])
     catalog = loaded_catalog(settings)
     report = judged(paths, settings, catalog, focus)
     if given["write_baseline"]:
@@ -45,7 +46,7 @@ def run_matrix(given: Mapping[str, Any]) -> int:
     from archscan.reporting.matrix import columns, matrix_text, rows
 
     paths = tuple(given["paths"]) or (".",)
-    settings = merged(_said(given), paths, given["config"], given["isolated"])
+    settings = merged(said(given), paths, given["config"], given["isolated"])
     catalog = loaded_catalog(settings)
     wanted = [select(name, catalog).sm for name in _split(given["columns"])]
     facts = scanned(paths, settings, catalog)
@@ -65,7 +66,7 @@ def _split(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.strip() for text in words for part in text.split(",") if part.strip())
 
 
-def _said(given: Mapping[str, Any]) -> dict[str, Value]:
+def said(given: Mapping[str, Any]) -> dict[str, Value]:
     """What the command line says, by the keys of the config file."""
     said = {key.replace("_", "-"): value for key, value in given.items()}
     for key in ("against", "problem", "layer", "rule", "context"):
@@ -97,15 +98,22 @@ def loaded_catalog(settings: Settings) -> Catalog:
 def judged(paths: Sequence[str], settings: Settings, catalog: Catalog, focus: tuple[str, ...] = ()) -> Report:
     """The report for the target that the settings name, with chains."""
     from archscan import pipeline
+
+    _check_rules(settings["rule"], catalog)
+    selection = selected(settings, catalog)
+    facts = scanned(paths, settings, catalog)
+    code = read_code(paths, settings.scan(), catalog) if len(paths) > 1 else None
+    return pipeline.report(facts, selection, catalog, settings.judge(focus), code)
+
+
+def selected(settings: Settings, catalog: Catalog) -> Selection:
+    """The target that the settings name; UserError if they name none."""
     from archscan.catalog.targets import select
 
     if not settings["target"]:
         hint = "name the GPU: --target sm120 (or 12.0, a product, native), or target = ... in [tool.archscan]"
         raise UserError("no target", hint)
-    _check_rules(settings["rule"], catalog)
-    selection = select(settings["target"], catalog, settings["against"])
-    facts = scanned(paths, settings, catalog)
-    return pipeline.report(facts, selection, catalog, settings.judge(focus))
+    return select(settings["target"], catalog, settings["against"])
 
 
 def scanned(paths: Sequence[str], settings: Settings, catalog: Catalog) -> Facts:
@@ -202,9 +210,9 @@ def exit_code(report: Report, fail_on: str) -> int:
     return int(any(f.risk.level.rank >= least and f.advice is not Advice.LEAVE for f in report.findings))
 
 
-def write(text: str, output: str | None) -> None:
+def write(result: str | bytes, output: str | None) -> None:
     """Writes a result to standard output, or to a file whole or not at all."""
-    data = text.encode("utf-8", "backslashreplace")
+    data = result if isinstance(result, bytes) else result.encode("utf-8", "backslashreplace")
     if output in (None, "-"):
         _print(data)
         return

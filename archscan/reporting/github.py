@@ -25,8 +25,8 @@ def render_github(report: Report, options: RenderOptions) -> str:
     lines = [_command("error", e, options) for e in errors[:_MOST]]
     lines += [_command("warning", e, options) for e in warnings[:_MOST]]
     cut = max(len(errors) - _MOST, 0) + max(len(warnings) - _MOST, 0)
-    rows = account(report, options, shown)
-    words = "; ".join(f"{label}: {text}" for label, text in rows[:3])
+    rows = dict(account(report, options, shown))
+    words = "; ".join(f"{label}: {rows[label]}" for label in (report.selection.name, "files", "gates"))
     if cut:
         words = f"{counted(cut, 'entry', 'entries')} more than GitHub shows. {words}"
     return "\n".join([*lines, f"::notice title=archscan::{_data(words)}"]) + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,6 +19,11 @@ class Places:
         self._disk = {file.path: file.disk for file in facts.files}
         self._prefixes = _prefixes(facts.roots)
         self._root = os.path.realpath(root) if root else None
+
+    @classmethod
+    def of_paths(cls, paths: Sequence[str]) -> Places:
+        """For PATHs of which the facts are not at hand: typed paths only."""
+        return cls(Facts((), roots=tuple(paths)))
 
     def typed(self, path: str) -> str:
         """A reported path the way its PATH was typed."""

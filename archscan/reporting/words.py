@@ -27,6 +27,11 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def visible_lines(text: str) -> str:
+    """Text of several lines, made harmless line by line, closed by a newline."""
+    return "\n".join(visible(line) for line in text.rstrip("\n").split("\n")) + "\n"
+
+
 def one_line(text: str) -> str:
     """`text` on one line, blanks joined, control characters escaped."""
     return visible(" ".join(text.split()))

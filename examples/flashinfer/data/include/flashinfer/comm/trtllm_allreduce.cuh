@@ -311,7 +311,291 @@ cudaError_t lamport_style_one_shot_all_reduce_norm_kernel_launcher(AllReducePara
 
 // ...
 
+template <typename T, int RanksPerNode, bool Bias, bool Affine>
+cudaError_t one_shot_all_reduce_norm_kernel_launcher(AllReduceParams<T>& params,
+                                                     AllReduceFusionOp fusionOp,
+                                                     bool launch_with_pdl, cudaStream_t stream) {
+  int token_num = params.elts_total / params.fusion_params.hidden_size;
+
+  if (fusionOp == AllReduceFusionOp::RESIDUAL_RMS_PREPOST_NORM) {
+    FLASHINFER_CHECK(params.fusion_params.hidden_size <= 8192,
+                     "hidden_size must be less than or equal to 8192");
+  }
+
+  if (is_lamport_supported<T>(token_num, params.fusion_params.hidden_size) &&
+      (fusionOp != AllReduceFusionOp::RESIDUAL_RMS_PREPOST_NORM)) {
+    lamport_style_one_shot_all_reduce_norm_kernel_launcher<T, RanksPerNode, Bias, Affine>(
+        params, launch_with_pdl, stream);
+  } else {
+    static constexpr uint32_t VEC_SIZE = 16 / sizeof(T);
+    FLASHINFER_CHECK(params.fusion_params.hidden_size % VEC_SIZE == 0,
+                     "hidden_size must be a multiple of ", VEC_SIZE);
+    int need_threads = params.fusion_params.hidden_size / VEC_SIZE;
+    int cta_size;
+    if (need_threads <= details::kMaxCtaSize) {
+      cta_size = (need_threads + details::kWarpSize - 1) / details::kWarpSize * details::kWarpSize;
+    } else {
+      cta_size = details::kMaxCtaSize;
+    }
+    int norm_num = params.elts_total / params.fusion_params.hidden_size;
+    int cta_num = std::min(norm_num, static_cast<int>(MAX_ALL_REDUCE_BLOCKS));
+    int smem_size = 0;
+
+    if (cta_size * VEC_SIZE < params.fusion_params.hidden_size) {
+      smem_size = params.fusion_params.hidden_size * sizeof(T);
+      cudaLaunchConfig_t kernelConfig = {0};
+      kernelConfig.gridDim = cta_num;
+      kernelConfig.blockDim = cta_size;
+      kernelConfig.dynamicSmemBytes = smem_size;
+      kernelConfig.stream = stream;
+
+      cudaLaunchAttribute attribute[1];
+      attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attribute[0].val.programmaticStreamSerializationAllowed = launch_with_pdl;
+      kernelConfig.attrs = attribute;
+      kernelConfig.numAttrs = 1;
+      if (fusionOp == AllReduceFusionOp::RESIDUAL_RMS_NORM) {
+        FLASHINFER_CUDA_CALL(cudaLaunchKernelEx(
+            &kernelConfig, one_shot_all_reduce_norm_kernel<T, RanksPerNode, Bias, Affine, true>,
+            params));
+      } else {  // fusionOp == AllReduceFusionOp::RESIDUAL_RMS_PREPOST_NORM
+        FLASHINFER_CUDA_CALL(cudaLaunchKernelEx(
+            &kernelConfig, one_shot_prenorm_all_reduce_norm_kernel<T, RanksPerNode, Bias, Affine>,
+            params));
+      }
+    } else {
+      cudaLaunchConfig_t kernelConfig = {0};
+      kernelConfig.gridDim = cta_num;
+      kernelConfig.blockDim = cta_size;
+      kernelConfig.dynamicSmemBytes = smem_size;
+      kernelConfig.stream = stream;
+
+      cudaLaunchAttribute attribute[1];
+      attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attribute[0].val.programmaticStreamSerializationAllowed = launch_with_pdl;
+      kernelConfig.attrs = attribute;
+      kernelConfig.numAttrs = 1;
+
+      if (fusionOp == AllReduceFusionOp::RESIDUAL_RMS_NORM) {
+        FLASHINFER_CUDA_CALL(cudaLaunchKernelEx(
+            &kernelConfig, one_shot_all_reduce_norm_kernel<T, RanksPerNode, Bias, Affine, false>,
+            params));
+      } else {  // fusionOp == AllReduceFusionOp::RESIDUAL_RMS_PREPOST_NORM
+        FLASHINFER_CUDA_CALL(cudaLaunchKernelEx(
+            &kernelConfig, one_shot_prenorm_all_reduce_norm_kernel<T, RanksPerNode, Bias, Affine>,
+            params));
+      }
+    }
+  }
+  return cudaSuccess;
+}
+
+// ...
+
 };  // namespace reduce_fusion
+
+// ...
+
+template <typename T, int RANKS_PER_NODE, bool PUSH_MODE = false, bool USE_MEMCPY = false,
+          bool Bias = false, bool Affine = false>
+cudaError_t AllReduceNormKernelLaunch(AllReduceStrategyType algo, AllReduceFusionOp fusionOp,
+                                      AllReduceParams<T>& params, bool launch_with_pdl,
+                                      cudaStream_t stream) {
+  FLASHINFER_CHECK((fusionOp == AllReduceFusionOp::RESIDUAL_RMS_NORM ||
+                    fusionOp == AllReduceFusionOp::RESIDUAL_RMS_PREPOST_NORM),
+                   "Unsupported AllReduceFusionOp: %d", static_cast<int>(fusionOp));
+  if (algo == AllReduceStrategyType::ONESHOT) {
+    return reduce_fusion::one_shot_all_reduce_norm_kernel_launcher<T, RANKS_PER_NODE, Bias, Affine>(
+        params, fusionOp, launch_with_pdl, stream);
+  } else {
+    FLASHINFER_CHECK(!(USE_MEMCPY && PUSH_MODE), "Memcpy cannot be used with PUSH_MODE.");
+    size_t elts_per_thread = 16 / sizeof(T);
+    auto [blocks_per_grid, threads_per_block] =
+        kernelLaunchConfig<T>(algo, params, elts_per_thread);
+    if (USE_MEMCPY) {
+      cudaMemcpyAsync(params.peer_comm_buffer_ptrs[params.local_rank],
+                      params.local_input_buffer_ptr, params.elts_total * sizeof(T),
+                      cudaMemcpyDeviceToDevice, stream);
+    }
+    auto output_ptr = params.local_output_buffer_ptr;
+    params.local_output_buffer_ptr = params.fusion_params.intermediate_buffer;
+
+    cudaLaunchConfig_t kernelConfig = {0};
+    kernelConfig.gridDim = blocks_per_grid;
+    kernelConfig.blockDim = threads_per_block;
+    kernelConfig.dynamicSmemBytes = 0;
+    kernelConfig.stream = stream;
+
+    cudaLaunchAttribute attribute[1];
+    attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[0].val.programmaticStreamSerializationAllowed = launch_with_pdl;
+    kernelConfig.attrs = attribute;
+    kernelConfig.numAttrs = 1;
+
+    FLASHINFER_CUDA_CALL(cudaLaunchKernelEx(
+        &kernelConfig,
+        twoShotAllReduceKernel<T, RANKS_PER_NODE, !USE_MEMCPY, PUSH_MODE, Bias, true>, params));
+
+    params.local_output_buffer_ptr = output_ptr;
+    return reduce_fusion::rms_norm_kernel_launcher<T, false, false, Affine>(
+        params, fusionOp, launch_with_pdl, stream);
+  }
+  return cudaSuccess;
+}
+
+template <typename T, int RANKS_PER_NODE, bool PUSH_MODE = false, bool USE_MEMCPY = false>
+cudaError_t AllReduceNormDispatch(AllReduceStrategyType algo, AllReduceFusionOp fusionOp,
+                                  AllReduceParams<T>& params, bool launch_with_pdl,
+                                  cudaStream_t stream) {
+  if (params.fusion_params.bias_buffer && params.fusion_params.weight_buffer) {
+    return AllReduceNormKernelLaunch<T, RANKS_PER_NODE, PUSH_MODE, USE_MEMCPY, true, true>(
+        algo, fusionOp, params, launch_with_pdl, stream);
+  } else if (params.fusion_params.bias_buffer && !params.fusion_params.weight_buffer) {
+    return AllReduceNormKernelLaunch<T, RANKS_PER_NODE, PUSH_MODE, USE_MEMCPY, true, false>(
+        algo, fusionOp, params, launch_with_pdl, stream);
+  } else if (!params.fusion_params.bias_buffer && params.fusion_params.weight_buffer) {
+    return AllReduceNormKernelLaunch<T, RANKS_PER_NODE, PUSH_MODE, USE_MEMCPY, false, true>(
+        algo, fusionOp, params, launch_with_pdl, stream);
+  } else {
+    return AllReduceNormKernelLaunch<T, RANKS_PER_NODE, PUSH_MODE, USE_MEMCPY, false, false>(
+        algo, fusionOp, params, launch_with_pdl, stream);
+  }
+  return cudaSuccess;
+}
+
+template <typename T, int RANKS_PER_NODE, bool PUSH_MODE = false, bool USE_MEMCPY = false>
+cudaError_t AllReduceDispatch(AllReduceStrategyType algo, AllReduceFusionOp fusionOp,
+                              AllReduceParams<T>& params, bool launch_with_pdl,
+                              cudaStream_t stream) {
+  FLASHINFER_CHECK(fusionOp == AllReduceFusionOp::NONE, "Unsupported AllReduceFusionOp: %d",
+                   static_cast<int>(fusionOp));
+  FLASHINFER_CHECK(!(USE_MEMCPY && PUSH_MODE), "Memcpy cannot be used with PUSH_MODE.");
+  size_t elts_per_thread = 16 / sizeof(T);
+  auto [blocks_per_grid, threads_per_block] = kernelLaunchConfig(algo, params, elts_per_thread);
+  if (USE_MEMCPY) {
+    cudaMemcpyAsync(params.peer_comm_buffer_ptrs[params.local_rank], params.local_input_buffer_ptr,
+                    params.elts_total * sizeof(T), cudaMemcpyDeviceToDevice, stream);
+  }
+  if (algo == AllReduceStrategyType::ONESHOT) {
+    auto* kernel_instance = &oneShotAllReduceKernel<T, RANKS_PER_NODE, !USE_MEMCPY, PUSH_MODE>;
+    cudaLaunchConfig_t config;
+    config.gridDim = blocks_per_grid;
+    config.blockDim = threads_per_block;
+    config.dynamicSmemBytes = 0;
+    config.stream = stream;
+    cudaLaunchAttribute attribute[1];
+    attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[0].val.programmaticStreamSerializationAllowed = launch_with_pdl;
+    config.attrs = attribute;
+    config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, kernel_instance, params);
+  } else {
+    auto* kernel_instance = &twoShotAllReduceKernel<T, RANKS_PER_NODE, !USE_MEMCPY, PUSH_MODE>;
+    cudaLaunchConfig_t config;
+    config.gridDim = blocks_per_grid;
+    config.blockDim = threads_per_block;
+    config.dynamicSmemBytes = 0;
+    config.stream = stream;
+    cudaLaunchAttribute attribute[1];
+    attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[0].val.programmaticStreamSerializationAllowed = launch_with_pdl;
+    config.attrs = attribute;
+    config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, kernel_instance, params);
+  }
+  return cudaSuccess;
+}
+
+template <typename T, int RANKS_PER_NODE, bool PUSH_MODE = false, bool USE_MEMCPY = false>
+cudaError_t AllReduceDispatchMemcpy(AllReduceStrategyType algo, AllReduceFusionOp fusionOp,
+                                    AllReduceParams<T>& params, bool launch_with_pdl,
+                                    cudaStream_t stream) {
+  if (fusionOp == AllReduceFusionOp::NONE) {
+    FLASHINFER_LOG_DEBUG("AllReduceDispatch enabled");
+    return AllReduceDispatch<T, RANKS_PER_NODE, PUSH_MODE, USE_MEMCPY>(algo, fusionOp, params,
+                                                                       launch_with_pdl, stream);
+  } else {
+    FLASHINFER_LOG_DEBUG("AllReduceNormDispatch enabled");
+    return AllReduceNormDispatch<T, RANKS_PER_NODE, PUSH_MODE, USE_MEMCPY>(algo, fusionOp, params,
+                                                                           launch_with_pdl, stream);
+  }
+}
+
+template <typename T, int RANKS_PER_NODE, bool PUSH_MODE = false>
+cudaError_t AllReduceDispatchPushMode(AllReduceStrategyType algo, AllReduceStrategyConfig config,
+                                      AllReduceFusionOp fusionOp, AllReduceParams<T>& params,
+                                      bool launch_with_pdl, cudaStream_t stream) {
+  if (static_cast<std::underlying_type_t<AllReduceStrategyConfig>>(config) &
+      static_cast<std::underlying_type_t<AllReduceStrategyConfig>>(
+          AllReduceStrategyConfig::USE_MEMCPY)) {
+    return AllReduceDispatchMemcpy<T, RANKS_PER_NODE, PUSH_MODE, true>(algo, fusionOp, params,
+                                                                       launch_with_pdl, stream);
+  } else {
+    return AllReduceDispatchMemcpy<T, RANKS_PER_NODE, PUSH_MODE, false>(algo, fusionOp, params,
+                                                                        launch_with_pdl, stream);
+  }
+}
+
+template <typename T, int RANKS_PER_NODE>  //, bool USE_MEMCPY = false, bool PUSH_MODE = false>
+cudaError_t AllReduceDispatchRanksPerNode(AllReduceStrategyType algo,
+                                          AllReduceStrategyConfig config,
+                                          AllReduceFusionOp fusionOp, AllReduceParams<T>& params,
+                                          bool launch_with_pdl, cudaStream_t stream) {
+  if (static_cast<std::underlying_type_t<AllReduceStrategyConfig>>(config) &
+      static_cast<std::underlying_type_t<AllReduceStrategyConfig>>(
+          AllReduceStrategyConfig::PUSH_MODE)) {
+    return AllReduceDispatchPushMode<T, RANKS_PER_NODE, true>(algo, config, fusionOp, params,
+                                                              launch_with_pdl, stream);
+  } else {
+    return AllReduceDispatchPushMode<T, RANKS_PER_NODE, false>(algo, config, fusionOp, params,
+                                                               launch_with_pdl, stream);
+  }
+}
+
+template <typename T>
+cudaError_t AllReduceDispatchType(AllReduceParams<T>& params, AllReduceStrategyType strat,
+                                  AllReduceStrategyConfig config, AllReduceFusionOp fusionOp,
+                                  bool launch_with_pdl, cudaStream_t stream) {
+  switch (params.ranks_per_node) {
+    case 2:
+      return AllReduceDispatchRanksPerNode<T, /*RANKS_PER_NODE=*/2>(strat, config, fusionOp, params,
+                                                                    launch_with_pdl, stream);
+    case 4:
+      return AllReduceDispatchRanksPerNode<T, 4>(strat, config, fusionOp, params, launch_with_pdl,
+                                                 stream);
+    case 6:
+      return AllReduceDispatchRanksPerNode<T, 6>(strat, config, fusionOp, params, launch_with_pdl,
+                                                 stream);
+    case 8:
+      return AllReduceDispatchRanksPerNode<T, 8>(strat, config, fusionOp, params, launch_with_pdl,
+                                                 stream);
+    case 16:
+      return AllReduceDispatchRanksPerNode<T, 16>(strat, config, fusionOp, params, launch_with_pdl,
+                                                  stream);
+    default:
+      FLASHINFER_ERROR("Custom all reduce only supported on {2, 4, 6, 8, 16} GPUs per node.");
+  }
+  return cudaSuccess;
+}
+
+template <typename T>
+cudaError_t customAllReduce(AllReduceParams<T>& params, AllReduceStrategyType strat,
+                            AllReduceStrategyConfig config, AllReduceFusionOp fusionOp,
+                            bool launch_with_pdl, cudaStream_t stream) {
+  FLASHINFER_CHECK(configurationSupported<T>(strat, params.elts_total, params.ranks_per_node),
+                   "Custom all-reduce configuration unsupported");
+
+  return AllReduceDispatchType<T>(params, strat, config, fusionOp, launch_with_pdl, stream);
+}
+
+template <typename T>
+cudaError_t lamportInitialize(void* buffer, size_t size, cudaStream_t stream) {
+  if (size == 0) {
+    return cudaSuccess;
+  }
+  FLASHINFER_LOG_INFO("lamportInitialize start: buffer: {}, size: {}", buffer, size);
+  return reduce_fusion::lamport_initialize_kernel_launcher<T>(buffer, size, stream);
+}
 
 // ...
 

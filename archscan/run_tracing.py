@@ -1,0 +1,83 @@
+"""One run of `trace`, `explain` or `diff`: settings in, text or JSON out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from archscan.catalog.types import Catalog
+from archscan.config import Settings, merged, nearest_hint
+from archscan.errors import UserError
+from archscan.model.target import Selection
+from archscan.reporting.json_format import dumped
+from archscan.reporting.words import visible_lines
+from archscan.run import loaded_catalog, render_options, said, selected, write
+
+
+def run_trace(given: Mapping[str, Any]) -> int:
+    """Traces a name; the exit code is 0."""
+    from archscan.reporting import render
+    from archscan.tracing.commands import trace_report, trace_text
+
+    settings, catalog, selection = _prepared(given)
+    report = trace_report(given["name"], _paths(given), selection, catalog, settings.scan())
+    options = render_options(report, {**given, "limit": 0, "all_gates": False}, settings, catalog)
+    if given["format_"] == "text":
+        write(visible_lines(trace_text(report, options.typed)), given["output"])
+    else:
+        write(render(report, given["format_"], options), given["output"])
+    return 0
+
+
+def run_explain(given: Mapping[str, Any]) -> int:
+    """Prints a rule's page, or what a message means and what raises it; the exit code is 0."""
+    from archscan.listing import rule_object, rule_page
+
+    settings = merged(said(given), _paths(given), given["config"], given["isolated"])
+    catalog = loaded_catalog(settings)
+    what = given["what"]
+    if what in catalog.rules:
+        page = rule_page(catalog.rules[what])
+        as_json = given["format_"] == "json"
+        write(dumped(rule_object(catalog.rules[what])) if as_json else visible_lines(page), given["output"])
+        return 0
+    if re.fullmatch(r"[a-z]+(-[a-z]+)+", what):
+        raise UserError(f"no rule '{what}'", nearest_hint(what, catalog.rules, "`archscan rules` lists them"))
+    return _explain_message(what, given, settings, catalog)
+
+
+def _explain_message(message: str, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> int:
+    from archscan.reporting.places import Places
+    from archscan.tracing.commands import explained, explanation_object, explanation_text
+
+    paths = given["paths"]
+    explanation = explained(message, catalog, paths, settings.scan())
+    if given["format_"] == "json":
+        write(dumped(explanation_object(explanation)), given["output"])
+        return 0
+    typed = Places.of_paths(paths).typed if paths else str
+    write(visible_lines(explanation_text(explanation, typed)), given["output"])
+    return 0
+
+
+def run_diff(given: Mapping[str, Any]) -> int:
+    """Compares two trees for a target; the exit code is 0."""
+    from archscan.tracing.commands import diff_object, diff_report, diff_text
+
+    given = {**given, "paths": (given["new"],)}
+    settings, catalog, selection = _prepared(given)
+    difference = diff_report((given["old"],), (given["new"],), selection, catalog, settings.scan())
+    text = dumped(diff_object(difference)) if given["format_"] == "json" else visible_lines(diff_text(difference))
+    write(text, given["output"])
+    return 0
+
+
+def _prepared(given: Mapping[str, Any]) -> tuple[Settings, Catalog, Selection]:
+    settings = merged(said(given), _paths(given), given["config"], given["isolated"])
+    catalog = loaded_catalog(settings)
+    return settings, catalog, selected(settings, catalog)
+
+
+def _paths(given: Mapping[str, Any]) -> Sequence[str]:
+    return tuple(given["paths"]) or (".",)
