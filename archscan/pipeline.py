@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from archscan.catalog.types import Catalog
 from archscan.engine import Watch, run
@@ -14,6 +15,9 @@ from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.model.target import Selection
 from archscan.sources import discover, vendored_trees
 from archscan.workers import Mapper
+
+if TYPE_CHECKING:
+    from archscan.tracing.code import Code
 
 
 def scan(
@@ -34,10 +38,13 @@ def scan(
     return run(discovery, Context(catalog, settings), dict((overlay or Overlay()).files), mapper, watch)
 
 
-def report(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Report:
+def report(
+    facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings, code: Code | None = None
+) -> Report:
     """The facts judged for one target: verdict -> consequence -> features -> risk -> findings, worst first -> chains.
 
-    The user's filters come after the chains: a gate that is only not shown is still shut.
+    The user's filters come after the chains: a gate that is only not shown is still shut. With `code`, callers are
+    followed over packages too: who shuts the target out of code that lets it in.
     """
     from archscan.judge import judge, wanted
     from archscan.tracing.chains import with_chains
@@ -46,4 +53,8 @@ def report(facts: Facts, selection: Selection, catalog: Catalog, settings: Judge
         settings, problems=frozenset(), layers=frozenset(), rules=frozenset(), min_risk="info", focus=()
     )
     chained = with_chains(judge(facts, selection, catalog, everything), catalog)
+    if code is not None:
+        from archscan.tracing.consumers import with_consumers
+
+        chained = with_consumers(chained, code)
     return replace(chained, findings=wanted(chained.findings, settings))

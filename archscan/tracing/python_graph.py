@@ -268,6 +268,10 @@ class PythonGraph:
         stem = target.path.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]
         return self.code.holding(owner or stem, holding)
 
+    def is_common(self, fn: Fn) -> bool:
+        """Whether the name occurs in so many files that its callers are not worth looking for."""
+        return len(self.code.holding(fn.short, self.code.python)) > _COMMON
+
     def by_name(self, call: Call) -> list[Fn]:
         """What a call on an unknown object can mean, if its name is distinctive."""
         if "." not in call.callee or len(call.name) < _DISTINCTIVE:

@@ -1,0 +1,194 @@
+"""Finds callers that shut the target out of code which lets it in: the consumer's gate is older than the producer's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from archscan.model.finding import Finding, Problem
+from archscan.model.gate import Kind, Related, Role
+from archscan.model.report import Report
+from archscan.tracing.code import Code
+from archscan.tracing.modules import Extension
+from archscan.tracing.python_calls import Call
+from archscan.tracing.python_gates import PythonGates
+from archscan.tracing.python_graph import Fn, Operator, PythonGraph
+from archscan.tracing.states import OPEN, SHUT, GateState, states
+
+RULE = "list-mismatch"
+_LISTS = frozenset({Kind.KEYWORD_LIST, Kind.ALLOW_LIST, Kind.BUILD_LIST, Kind.TABLE, Kind.WINDOW})
+_LEVELS = 3  # callers above the call into the other package
+_FAN_IN = 8
+_DOWN = 60  # functions of the producer looked at for one call
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A call from one package into another that ends in an extension module."""
+
+    caller: Fn
+    call: Call
+    api: str
+    extension: Extension
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """The consumer's shut gate, the producer's list that admits the target, and the call between them."""
+
+    consumer: GateState
+    producer: GateState
+    use: Use
+
+
+def with_consumers(report: Report, code: Code) -> Report:
+    """The report with a finding for every consumer that excludes what its producer admits."""
+    known = {(d.consumer.place, d.producer.place): d for d in consumers(report, code)}
+    by_gate: dict[str, list[Disagreement]] = {}
+    for disagreement in known.values():
+        by_gate.setdefault(disagreement.consumer.place, []).append(disagreement)
+    made = tuple(_finding(found, report) for found in by_gate.values())
+    order = sorted((*report.findings, *made), key=lambda f: (-f.risk.level.rank, -f.risk.score))
+    return replace(report, findings=tuple(order)) if made else report
+
+
+def consumers(report: Report, code: Code) -> tuple[Disagreement, ...]:
+    """Every such pair over the packages of a report, in the order of the consumers' gates."""
+    finder = _Finder(report, code)
+    found = dict.fromkeys(d for use in finder.uses() for d in finder.of(use))
+    return tuple(sorted(found, key=lambda d: (d.consumer.gate.path, d.consumer.line, d.producer.place)))
+
+
+class _Finder:
+    def __init__(self, report: Report, code: Code) -> None:
+        self.report = report
+        self.code = code
+        self.graph = PythonGraph(code)
+        self.states: Mapping[str, tuple[GateState, ...]] = states(report)
+        self.gates = PythonGates(self.graph, self.states)
+        self._reached: dict[Fn, tuple[str, ...]] = {}
+        self._callers: dict[Fn, list[tuple[Fn, Call]]] = {}
+        self.admitting = {e.id: found for e in code.extensions if (found := self._admits(e))}
+
+    def uses(self) -> Iterator[Use]:
+        """Calls into modules whose own list admits the target, from other packages."""
+        producers = {_top(self.graph.by_id[i].path, self.code) for i in self.admitting}
+        for producer in sorted(producers):
+            outside = [p for p in self.code.python if _top(p, self.code) != producer]
+            for path in self.code.holding(producer.rpartition("/")[2], outside):
+                yield from self._uses_in(path, producer)
+
+    def _uses_in(self, path: str, producer: str) -> Iterator[Use]:
+        module = self.code.module(path)
+        for call in module.calls:
+            if call.mention or not call.caller:
+                continue
+            for entity in self.graph.resolve(path, call.caller, call.callee):
+                if isinstance(entity, Fn) and _top(entity.path, self.code) == producer:
+                    for identifier in self._extensions(entity):
+                        yield Use(Fn(path, call.caller), call, call.name, self.graph.by_id[identifier])
+
+    def of(self, use: Use) -> Iterator[Disagreement]:
+        """The shut gates above a call, in packages other than the producer's."""
+        producer = _top(use.extension.path, self.code)
+        pending = [(use.caller, use.call)]
+        seen: set[Fn] = set()
+        for _ in range(_LEVELS + 1):
+            following: list[tuple[Fn, Call]] = []
+            for caller, call in pending:
+                for state in self.gates.deciding(caller, call):
+                    if state.state == SHUT and state.is_to_open and _top(state.gate.path, self.code) != producer:
+                        yield Disagreement(state, self.admitting[use.extension.id], use)
+                if caller not in seen and caller.name:
+                    seen.add(caller)
+                    following += self._calling(caller)
+            pending = following
+
+    def _calling(self, fn: Fn) -> list[tuple[Fn, Call]]:
+        if fn not in self._callers:
+            calls = () if self.graph.is_common(fn) else self.graph.callers(fn)
+            found = [(c, call) for c, call in calls if not call.mention and c != fn]
+            self._callers[fn] = found if len({c for c, _ in found}) <= _FAN_IN else []
+        return self._callers[fn]
+
+    def _extensions(self, fn: Fn) -> tuple[str, ...]:
+        """The admitting modules that a producer's function reaches."""
+        if fn not in self._reached:
+            seen: set[Fn] = set()
+            found: dict[str, None] = {}
+            pending = [fn]
+            while pending and len(seen) < _DOWN:
+                current = pending.pop(0)
+                if current in seen:
+                    continue
+                seen.add(current)
+                if current in self.graph.builders:
+                    found.update(dict.fromkeys(i for i in self.graph.builders[current] if i in self.admitting))
+                    continue
+                for _, entity in self.graph.callees(current):
+                    if isinstance(entity, Operator):
+                        found.update(dict.fromkeys(i for i in entity.extensions if i in self.admitting))
+                    elif entity not in seen:
+                        pending.append(entity)
+            self._reached[fn] = tuple(found)
+        return self._reached[fn]
+
+    def _admits(self, extension: Extension) -> GateState | None:
+        """The list of the function that builds the module, if it names the target; None if any gate there is shut."""
+        names = {name for name in (extension.function, *extension.wrappers) if name}
+        mine = [
+            s
+            for s in self.states.get(extension.path, ())
+            if s.gate.scope and s.gate.scope.name.rpartition(".")[2] in names
+        ]
+        if any(s.state != OPEN for s in mine):
+            return None
+        mask = self.report.selection.mask
+        lists = [s for s in mine if s.gate.kind in _LISTS and any(arm.truth.yes & mask for arm in s.gate.arms)]
+        return lists[0] if lists else None
+
+
+def _top(path: str, code: Code) -> str:
+    """The package that a file belongs to: the outermost folder that is a package."""
+    parts = path.split("/")
+    for depth in range(1, len(parts)):
+        if "/".join(parts[:depth]) + "/__init__.py" in code.origins:
+            return "/".join(parts[:depth])
+    return parts[0]
+
+
+def _finding(found: list[Disagreement], report: Report) -> Finding:
+    """The consumer's finding once more, as a disagreement, with the producers' places."""
+    first = found[0]
+    base = first.consumer.finding
+    assert base is not None
+    places = {(d.producer.gate.path, d.producer.line): d for d in found}
+    related = [
+        Related(path, line, Role.PAIR, f"admits {report.selection.name}; reached by {d.use.api}")
+        for (path, line), d in places.items()
+    ]
+    calls = [
+        Related(d.use.caller.path, d.use.call.line, Role.CALLER, f"calls {d.use.api} of {d.use.extension.name}")
+        for d in found[:1]
+    ]
+    return replace(
+        base,
+        rule=RULE,
+        problem=Problem.DISAGREES,
+        fingerprint=_fingerprint(base.fingerprint, first),
+        message=f"shuts {report.selection.name} out of {_names(found)}, which lets it in",
+        related=(*related, *calls, *base.related),
+        fix=None,
+        group=None,
+    )
+
+
+def _names(found: Iterable[Disagreement]) -> str:
+    names = list(dict.fromkeys(d.use.extension.name for d in found))
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more modules" if len(names) > 3 else "")
+
+
+def _fingerprint(base: str, disagreement: Disagreement) -> str:
+    text = "\0".join((base, RULE, disagreement.use.extension.id))
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[: len(base) or 16]
