@@ -11,7 +11,7 @@ from archscan.judge.branches import REST
 from archscan.judge.cases import Case
 from archscan.model.gate import Does
 
-FALLBACK = "architecture-gate"
+FALLBACK = "arch-list-gate"
 
 ATTRIBUTES = frozenset(
     {"problem", "layer", "kind", "form", "consequence", "advice", "effect", "why", "obstacle", "guards"}
@@ -55,8 +55,15 @@ def attributes_of(case: Case, form: str, advised: Advised) -> dict[str, str]:
         "effect": _effect(case),
         "why": case.shut.why.value if case.shut else "",
         "obstacle": _obstacle(case),
-        "guards": "workaround" if case.words.workaround else "rest" if case.guarded == REST else "arm",
+        "guards": _guards(case),
     }
+
+
+def _guards(case: Case) -> str:
+    """Whether a workaround is behind it, else whether the rest (an else, what follows) or an arm with a condition is."""
+    if case.words.workaround:
+        return "workaround"
+    return "rest" if case.guarded == REST or case.gate.arms[case.guarded].is_else else "arm"
 
 
 def _effect(case: Case) -> str:

@@ -1,0 +1,74 @@
+"""Fixtures: source files whose comments say which rule fires on which line for which target.
+
+`//~ rule-id @sm_120` (or `#~`) speaks of its own line, `//~^` of the line above, `//~?` of a known miss: it must not be found,
+so that it turns red when it is. A fixture is a file or a directory whose name begins with good or bad.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.model.report import Report
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.pipeline import report, scan
+
+FIXTURES = Path(__file__).parent / "fixtures"
+CATALOG = load()
+_ANNOTATION = re.compile(r"(?://|#)~(?P<mark>[\^?]*)(?P<said>(?:\s*[a-z][a-z-]*(?:\s+@\w+)+)+)\s*$")
+_ONE = re.compile(r"([a-z][a-z-]*)((?:\s+@\w+)+)")
+
+
+@dataclass(frozen=True, order=True)
+class Expected:
+    """A rule that fires, or (missed) is known not to, at a line of a file for a target."""
+
+    target: str
+    path: str
+    line: int
+    rule: str
+    missed: bool = False
+
+
+def annotations(text: str, path: str) -> list[Expected]:
+    """Everything that the comments of one file expect."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _ANNOTATION.search(line)
+        if match is None:
+            assert "//~" not in line and "#~" not in line, f"{path}:{number}: not an annotation: {line.strip()}"
+            continue
+        where = number - match["mark"].count("^")
+        for rule, targets in _ONE.findall(match["said"]):
+            assert rule in CATALOG.rules, f"{path}:{number}: no rule {rule}"
+            found += [Expected(t, path, where, rule, "?" in match["mark"]) for t in re.findall(r"@(\w+)", targets)]
+    return found
+
+
+def entries(folder: Path) -> list[Path]:
+    """The fixtures of a rule, good ones first."""
+    return [*sorted(folder.glob("good*")), *(p for p in sorted(folder.glob("bad*")) if ".fixed" not in p.name)]
+
+
+def files(entry: Path) -> list[Path]:
+    return sorted(p for p in entry.rglob("*") if p.is_file()) if entry.is_dir() else [entry]
+
+
+def expected(entry: Path) -> list[Expected]:
+    """What the files of a fixture expect, with paths as reported."""
+    root = entry if entry.is_dir() else entry.parent
+    return [e for f in files(entry) for e in annotations(f.read_text("utf-8"), f.relative_to(root).as_posix())]
+
+
+def reported(path: Path, target: str) -> Report:
+    """The report on a file or directory for a target, without cache."""
+    settings = ScanSettings(include_tests=True, include_vendored=True, use_cache=False, jobs=1)
+    facts = scan([str(path)], CATALOG, settings)
+    return report(facts, select(target, CATALOG), CATALOG, JudgeSettings(include_leave=True, include_vendored=True))
+
+
+def fired(found: Report) -> set[tuple[str, int, str]]:
+    return {(f.path, f.place.line, f.rule) for f in found.findings}
