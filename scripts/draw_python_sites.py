@@ -39,9 +39,10 @@ def candidates(root: Path) -> list[tuple[str, int, str]]:
         if LEFT_OUT.search(relative):
             continue
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
-            if len(line) < 200 and WORD.search(line) and DECIDES.search(line) and not PROSE.search(line):
-                if "cute.arch." not in line:
-                    found.append((relative, number, line.strip()))
+            if len(line) >= 200 or "cute.arch." in line or PROSE.search(line):
+                continue
+            if WORD.search(line) and DECIDES.search(line):
+                found.append((relative, number, line.strip()))
     return found
 
 

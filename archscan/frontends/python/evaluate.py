@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,7 +181,7 @@ class Interpreter:
         return self._outside(name, frame)
 
     def _in_frame(self, name: str, frame: Frame, position: int) -> Value:
-        if name in frame.scope.bindings:
+        if frame.scope.holds(name):
             value = self.resolve(name, frame, position)
             if value is not _MISSING:
                 return value
@@ -211,29 +211,40 @@ class Interpreter:
         return Unknown((name,)) if seeded is None else seeded
 
     def member(self, module: Module, name: str) -> Value:
-        """A module's top-level name, or _MISSING."""
+        """A module's top-level name, or _MISSING; remembered."""
+        key = ("member", name)
+        known = module.memo.get(key)
+        if known is None:
+            outer, self.trace = self.trace, []
+            value = self._member(module, name)
+            known = (value, tuple(self.trace))
+            self.trace = outer
+            if self.depth <= _DEPTH and self.steps <= _STEPS:
+                module.memo[key] = known
+        self.trace.extend(known[1])  # type: ignore[index]
+        return known[0]  # type: ignore[index]
+
+    def _member(self, module: Module, name: str) -> Value:
         if self.depth > _DEPTH:
             return Unknown((name,))
         frame = self.module_frame(module)
-        if name in module.scope.bindings:
-            with self._deeper():
+        if module.scope.holds(name):
+            self.depth += 1
+            try:
                 return self.resolve(name, frame, _END)
+            finally:
+                self.depth -= 1
         for star in module.scope.stars:
             found = self._import_target(module, star)
             if isinstance(found, ModuleV) and found.module is not module:
-                with self._deeper():
+                self.depth += 1
+                try:
                     value = self.member(found.module, name)
+                finally:
+                    self.depth -= 1
                 if value is not _MISSING:
                     return value
         return _MISSING
-
-    @contextmanager
-    def _deeper(self) -> Iterator[None]:
-        self.depth += 1
-        try:
-            yield
-        finally:
-            self.depth -= 1
 
     def resolve(self, name: str, frame: Frame, position: int) -> Value:
         """The value a scope's bindings give a name at a position; _MISSING if none reaches it."""
@@ -260,6 +271,18 @@ class Interpreter:
         return _MISSING
 
     def _joined(self, name: str, frame: Frame, before: list[Binding], chain: Chain, start: int, arm: int) -> Value:
+        """The value after a compound statement that binds the name in some arm, remembered."""
+        key = (start, len(before), f"{name} joined {before[-1].node.start_byte}")
+        known = frame.memo.get(key)
+        if known is None:
+            outer, self.trace = self.trace, []
+            value = self._join(name, frame, before, chain, start, arm)
+            known = frame.memo[key] = (value, tuple(self.trace))
+            self.trace = outer
+        self.trace.extend(known[1])
+        return known[0]
+
+    def _join(self, name: str, frame: Frame, before: list[Binding], chain: Chain, start: int, arm: int) -> Value:
         """The value after a compound statement that binds the name in some arm."""
         node = frame.scope.compounds[start]
         inside = [b for b in before if (start in (c[0] for c in b.chain))]
@@ -328,8 +351,11 @@ class Interpreter:
             return Unknown((binding.name,))
         frame.busy.add(key)
         try:
-            with self._deeper():
+            self.depth += 1
+            try:
                 return self._value_of(binding, frame, before, chain)
+            finally:
+                self.depth -= 1
         finally:
             frame.busy.discard(key)
 
@@ -447,8 +473,11 @@ class Interpreter:
         frame.busy.add(key)
         outer, self.trace = self.trace, []
         try:
-            with self._deeper():
+            self.depth += 1
+            try:
                 value = handler(self, node, frame)
+            finally:
+                self.depth -= 1
         finally:
             frame.busy.discard(key)
             mine, self.trace = tuple(self.trace), outer
@@ -1032,14 +1061,19 @@ class Interpreter:
             return Outcome(Unknown(("call",)))
         if self.depth > _DEPTH or self.steps > _STEPS:
             return Outcome(Unknown(("too deep",)))
+        if not self._worth(callee, args, keywords):
+            return Outcome(Unknown(("call",)))
         key = self._call_key(callee, args, keywords)
         if key is not None and key in self._calls:
             outcome, trace = self._calls[key]
             self.trace.extend(trace)
             return outcome
         outer, self.trace = self.trace, []
-        with self._deeper():
+        self.depth += 1
+        try:
             outcome = self._run(callee, args, keywords)
+        finally:
+            self.depth -= 1
         mine = tuple(self.trace)
         if (depends(outcome.value) or outcome.raises) and callee.node.type == "function_definition":
             mine = (_definition_of(callee), *mine)
@@ -1048,6 +1082,17 @@ class Interpreter:
         if key is not None:
             self._calls[key] = (outcome, mine)
         return outcome
+
+    def _worth(self, callee: FuncV, args: tuple[Value, ...], keywords: dict[str, Value]) -> bool:
+        """Whether a call may have to do with the target: it gets it, asks for it, or is too short to tell."""
+        node = callee.node
+        if node.end_point[0] - node.start_point[0] <= 12:
+            return True
+        offsets = callee.module.index.triggers
+        at = bisect_left(offsets, node.start_byte)
+        if at < len(offsets) and offsets[at] < node.end_byte:
+            return True
+        return any(depends(v) for v in (*args, *keywords.values()))
 
     def _call_key(self, callee: FuncV, args: tuple[Value, ...], keywords: dict[str, Value]) -> object | None:
         values = (*args, *keywords.values())
@@ -1204,6 +1249,10 @@ class _Lazy:
 
 class _NoScope:
     bindings: dict[str, list[Binding]] = {}  # noqa: RUF012
+
+    def holds(self, name: str) -> bool:
+        return False
+
     stars: list[Binding] = []  # noqa: RUF012
     compounds: dict[int, Node] = {}  # noqa: RUF012
 

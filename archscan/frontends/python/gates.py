@@ -41,13 +41,13 @@ from archscan.frontends.python.syntax import (
     line_of,
     oneline,
     operands,
-    path_to,
     place,
     statements,
     template,
     text,
 )
 from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.triggers import occurrences
 from archscan.frontends.python.values import Split, Unknown, Value, depends
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Role, Scope
 from archscan.model.truth import Truth
@@ -63,7 +63,7 @@ class Found:
     seen: set[tuple[int, int, str]] = field(default_factory=set)
     queue: list[int] = field(default_factory=list)
     queued: set[int] = field(default_factory=set)
-    spread: set[tuple[str, int]] = field(default_factory=set)
+    places: dict[str, list[int]] = field(default_factory=dict)
 
 
 class ModulePass:
@@ -93,19 +93,13 @@ class ModulePass:
 
     def _spread(self, name: str, start: int, end: int) -> None:
         """Every other place of a name between two offsets is worth a look."""
-        if (name, start) in self.found.spread or len(name) < 2:
-            return
-        self.found.spread.add((name, start))
-        pattern = re.compile(
-            rb"(?<![\w.])" + re.escape(name.encode()) + rb"\b" if "." not in name else re.escape(name.encode()) + rb"\b"
-        )
-        self._push(m.start() for m in pattern.finditer(self.module.data, start, end))
+        self._push(self._places(name, start, end))
 
     # ------------------------------------------------------------------ dispatch
 
     def _visit(self, offset: int) -> None:
         self.interpreter.steps = 0
-        path = path_to(self.module.root, offset)
+        path = self.module.descend(offset)
         self._spread_from(path)
         for i in range(len(path) - 1, 0, -1):
             handler = _VISITORS.get(path[i - 1].type)
@@ -128,7 +122,7 @@ class ModulePass:
         for node in _returns(function):
             value = inner(operands(node)[0]) if operands(node) else None
             if value is not None and value.type == "boolean_operator":
-                frame = self.frame([*path_to(self.module.root, value.start_byte)])
+                frame = self.frame([*self.module.descend(value.start_byte)])
                 if answer(self.interpreter, value, frame).assumes:
                     return True
         return False
@@ -303,17 +297,21 @@ class ModulePass:
         return self._is_used(shown, function)
 
     def _spread_function(self, name: str, function: Node) -> None:
-        for pattern in (rb"(?<![\w])" + re.escape(name.encode()) + rb"\b",):
-            places = [m.start() for m in re.finditer(pattern, self.module.data)]
-            self._push(p for p in places if not function.start_byte <= p < function.end_byte)
+        places = self._places(name)
+        self._push(p for p in places if not function.start_byte <= p < function.end_byte)
+
+    def _places(self, name: str, start: int = 0, end: int = 1 << 60) -> list[int]:
+        """Every place of a name as a word of its own."""
+        known = self.found.places.get(name)
+        if known is None:
+            known = self.found.places[name] = occurrences(self.module.data, name.encode())
+        return [p for p in known if start <= p < end]
 
     def _is_used(self, name: str, function: Node) -> bool:
         if name in self.used:
             return True
-        pattern = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"\b")
         return any(
-            not function.start_byte <= m.start() < function.end_byte and not self._in_noise(m.start())
-            for m in pattern.finditer(self.module.data)
+            not function.start_byte <= p < function.end_byte and not self._in_noise(p) for p in self._places(name)
         )
 
     def _in_noise(self, offset: int) -> bool:
@@ -452,10 +450,10 @@ class ModulePass:
         start, end = (0, len(self.module.data))
         if scope is not None and "." not in name and scope.type == "function_definition":
             start, end = scope.start_byte, scope.end_byte
-        pattern = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"\b")
         if scope is not None and scope.type == "class_definition":
-            pattern = re.compile(rb"(?:self|cls)\." + re.escape(name.encode()) + rb"\b")
-        places = [m.start() for m in pattern.finditer(self.module.data, start, end)]
+            places = self._places("self." + name) + self._places("cls." + name)
+        else:
+            places = self._places(name, start, end)
         places = [p for p in places if not node.start_byte <= p < node.end_byte and not self._in_noise(p)]
         self._push(places)
         return len(places)
@@ -483,10 +481,10 @@ class ModulePass:
     assumptions = ASSUMPTIONS
 
     def path(self, offset: int) -> list[Node]:
-        return path_to(self.module.root, offset)
+        return self.module.descend(offset)
 
     def path_in(self, module: Module, offset: int) -> list[Node]:
-        return path_to(module.root, offset)
+        return module.descend(offset)
 
     def scope(self, path: list[Node]) -> Scope | None:
         return _scope_of(path)
@@ -521,7 +519,7 @@ class ModulePass:
             match = pattern.search(module.data)
             if match is None:
                 continue
-            path = path_to(module.root, match.end() - 1)
+            path = module.descend(match.end() - 1)
             function = next((n for n in reversed(path) if n.type == "function_definition"), None)
             node = raises_in(module, function) if function is not None else None
             if node is not None:

@@ -26,6 +26,7 @@ from archscan.frontends.python.syntax import (
     text,
 )
 from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.triggers import occurrences
 from archscan.frontends.python.values import (
     Capability,
     FuncV,
@@ -335,10 +336,10 @@ def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
 
 def _readers(scan: ModulePass, name: str, table: Node, frame: Frame) -> tuple[Effect, tuple[Related, ...], bool]:
     """What the first reader that indexes the table with the target does without a row."""
-    for match in re.finditer(rb"(?<![\w.])" + re.escape(name.encode()) + rb"\b", scan.module.data):
-        if table.start_byte <= match.start() < table.end_byte:
+    for offset in occurrences(scan.module.data, name.encode()):
+        if table.start_byte <= offset < table.end_byte:
             continue
-        path = scan.path(match.start())
+        path = scan.path(offset)
         found = _reader(scan, path)
         if found is not None:
             node, effect = found

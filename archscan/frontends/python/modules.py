@@ -11,7 +11,8 @@ from typing import Any
 from tree_sitter import Node
 
 from archscan.frontends.python.scopes import Scope
-from archscan.frontends.python.syntax import parse
+from archscan.frontends.python.segments import Cut, Piece, cut
+from archscan.frontends.python.syntax import parse, path_to
 from archscan.model.facts import Origin
 
 
@@ -46,12 +47,39 @@ class Module:
         return self.index.data
 
     @cached_property
+    def _cut(self) -> Cut:
+        return cut(self.index.data, self.index.triggers)
+
+    @cached_property
     def root(self) -> Node:
-        return parse(self.index.data)
+        return parse(self.index.data, self._cut.ranges)
 
     @cached_property
     def scope(self) -> Scope:
-        return Scope(self.root)
+        scope = Scope(self.root)
+        scope.recover = self._recover
+        return scope
+
+    def _recover(self, name: str) -> bool:
+        """Adds the bindings of a definition that was left out at first; whether there is one."""
+        pieces = [piece for piece in self._cut.left_out if piece.name == name]
+        for piece in pieces:
+            for bound, bindings in Scope(self._piece(piece)).bindings.items():
+                self.scope.bindings.setdefault(bound, []).extend(bindings)
+        return bool(pieces)
+
+    def _piece(self, piece: Piece) -> Node:
+        key = ("piece", piece.start)
+        if key not in self.memo:
+            self.memo[key] = parse(self.index.data, ((piece.start, piece.end),))
+        return self.memo[key]  # type: ignore[return-value]
+
+    def descend(self, offset: int) -> list[Node]:
+        """The nodes from the module down to the smallest one that holds the byte."""
+        for piece in self._cut.left_out:
+            if piece.start <= offset < piece.end:
+                return path_to(self._piece(piece), offset)
+        return path_to(self.root, offset)
 
 
 class Graph:
@@ -64,32 +92,24 @@ class Graph:
 
     def at(self, dotted: str, base: str) -> Module | None:
         """The module of that slashed name under a folder."""
-        stem = posixpath.join(base, dotted.replace(".", "/")) if dotted else base
-        for path in (stem + ".py", posixpath.join(stem, "__init__.py")):
+        below = dotted.replace(".", "/")
+        stem = f"{base}/{below}" if base and below else base or below
+        for path in (stem + ".py", stem + "/__init__.py" if stem else "__init__.py"):
             if path in self.modules:
                 return self.modules[path]
         return None
 
-    def is_package(self, dotted: str, base: str) -> bool:
-        """Whether a folder of that name holds scanned modules (with or without __init__.py)."""
-        stem = posixpath.join(base, dotted.replace(".", "/")) + "/"
-        return stem in self._folders
-
-    @cached_property
-    def _folders(self) -> set[str]:
-        found: set[str] = set()
-        for path in self.modules:
-            folder = posixpath.dirname(path)
-            while folder:
-                found.add(folder + "/")
-                folder = posixpath.dirname(folder)
-        return found
-
     def absolute(self, dotted: str, importer: Module) -> Module | None:
         """The module an absolute import names, seen from a module: nearest folder first, then the scanned roots."""
         folder = posixpath.dirname(importer.path)
+        key = ("absolute", dotted, folder)
+        if key not in self.memo:
+            self.memo[key] = self._absolute(dotted, folder)
+        return self.memo[key]  # type: ignore[no-any-return]
+
+    def _absolute(self, dotted: str, folder: str) -> Module | None:
         while True:
-            found = self.at(dotted, folder)
+            found = self.at(dotted, folder) if not self._is_package(folder) else None
             if found is not None:
                 return found
             if not folder:
@@ -98,9 +118,16 @@ class Graph:
         head, _, rest = dotted.partition(".")
         return self.at(rest, "") if head in self._tops else None
 
+    def _is_package(self, folder: str) -> bool:
+        """A folder with __init__.py is no place that absolute imports start from."""
+        return bool(folder) and posixpath.join(folder, "__init__.py") in self.modules
+
     def relative(self, level: int, dotted: str, importer: Module) -> Module | None:
         """The module a relative import names."""
-        return self.at(dotted, self.relative_base(level, importer))
+        key = ("relative", level, dotted, posixpath.dirname(importer.path))
+        if key not in self.memo:
+            self.memo[key] = self.at(dotted, self.relative_base(level, importer))
+        return self.memo[key]  # type: ignore[no-any-return]
 
     def relative_base(self, level: int, importer: Module) -> str:
         folder = posixpath.dirname(importer.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -29,6 +30,10 @@ class Binding:
         return int(self.node.end_byte)
 
 
+def _nothing(name: str) -> bool:
+    return False
+
+
 class Scope:
     """The bindings of one module, class or function body, by name and in source order."""
 
@@ -37,7 +42,12 @@ class Scope:
         self.bindings: dict[str, list[Binding]] = {}
         self.stars: list[Binding] = []
         self.compounds: dict[int, Node] = {}
+        self.recover: Callable[[str], bool] = _nothing
         self._block(body, ())
+
+    def holds(self, name: str) -> bool:
+        """Whether the scope binds the name."""
+        return name in self.bindings or self.recover(name)
 
     def _block(self, block: Node, chain: Chain) -> None:
         for statement in statements(block):

@@ -1,0 +1,102 @@
+"""Cuts a file into top-level pieces without parsing it, so that only the pieces that matter are parsed."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+
+_TOP = re.compile(rb"^(?=[A-Za-z_@])", re.MULTILINE)
+_METHOD = re.compile(rb"^    (?=[A-Za-z_@])", re.MULTILINE)
+_NAMED = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_SMALL = 1200  # bytes: what is smaller is not worth leaving out
+_WHOLE = 12_000  # files up to this size are parsed as they are
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A definition that is not parsed unless it is asked for."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The byte ranges to parse at once (none = all), and the definitions left out."""
+
+    ranges: tuple[tuple[int, int], ...] = ()
+    left_out: tuple[Piece, ...] = ()
+
+
+def cut(data: bytes, triggers: tuple[int, ...]) -> Cut:
+    """Everything but the large definitions and methods that hold no trigger."""
+    if len(data) <= _WHOLE:
+        return Cut()
+    pieces: list[Piece] = []
+    holes: list[tuple[int, int]] = []
+    for start, end in _segments(data, 0, len(data), _TOP):
+        if not data.startswith((b"def ", b"class ", b"async ", b"@"), start) or end - start <= _SMALL:
+            continue
+        if not _holds(triggers, start, end):
+            pieces.append(Piece(_name(data, start, end), start, end))
+            holes.append((start, end))
+        elif b"class " in data[start : start + 400] and end - start > _WHOLE:
+            holes += _method_holes(data, start, end, triggers)
+    return Cut(_complement(holes, len(data)), tuple(pieces)) if holes else Cut()
+
+
+def _method_holes(data: bytes, start: int, end: int, triggers: tuple[int, ...]) -> list[tuple[int, int]]:
+    found = []
+    for a, b in _segments(data, start, end, _METHOD):
+        head = data[a : a + 16].lstrip()
+        if head.startswith((b"def ", b"async ", b"@")) and b - a > _SMALL and not _holds(triggers, a, b):
+            found.append((a, b))
+    return found
+
+
+def _segments(data: bytes, start: int, end: int, boundary: re.Pattern[bytes]) -> list[tuple[int, int]]:
+    """Statements that begin at boundaries: decorators stay with their definition, strings are not cut."""
+    marks = [m.start() for m in boundary.finditer(data, start, end)]
+    if not marks:
+        return []
+    found: list[tuple[int, int]] = []
+    begin = marks[0]
+    for mark in [*marks[1:], end]:
+        if _closed(data, begin, mark) or mark == end:
+            found.append((begin, mark))
+            begin = mark
+    return found
+
+
+def _closed(data: bytes, begin: int, mark: int) -> bool:
+    """Whether a statement may end at the mark: no open string, no decorator still waiting for its definition."""
+    if data.count(b'"""', begin, mark) % 2 or data.count(b"'''", begin, mark) % 2:
+        return False
+    if data[begin : begin + 6].lstrip().startswith(b"@") and not _NAMED.search(data, begin, mark):
+        return False
+    last = data[max(begin, mark - 200) : mark].rstrip()
+    return not last.endswith((b",", b"(", b"[", b"{", b"\\", b"="))
+
+
+def _holds(triggers: tuple[int, ...], start: int, end: int) -> bool:
+    i = bisect_left(triggers, start)
+    return i < len(triggers) and triggers[i] < end
+
+
+def _name(data: bytes, start: int, end: int) -> str:
+    match = _NAMED.search(data, start, end)
+    return match[1].decode("utf-8", "replace") if match else ""
+
+
+def _complement(holes: list[tuple[int, int]], size: int) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    at = 0
+    for start, end in sorted(holes):
+        if start > at:
+            found.append((at, start))
+        at = end
+    if at < size:
+        found.append((at, size))
+    return tuple(found)
