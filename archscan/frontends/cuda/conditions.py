@@ -464,15 +464,24 @@ class _Parser:
         if not _WORD.fullmatch(text):
             raise _Malformed(f"unexpected {text}")
         if text == "defined":
-            name, width = _defined_operand(self.texts[self.position : self.position + 3])
-            self.position += width
-            return self._defined(name)
+            return self._late_defined()
         if text not in self.states:  # came out of token pasting: nobody has looked it up
             raise _Pasted(text)
         if self._peek() == "(":
             self._skip_call()
             return Values((), ((text, self.mask),))
         return self._name(text)
+
+    def _late_defined(self) -> Values:
+        """`defined` that came out of a macro: an operand that expansion has replaced was defined."""
+        name, width = _defined_operand(self.texts[self.position : self.position + 3])
+        if width:
+            self.position += width
+            return self._defined(name)
+        if self._peek() != "(":
+            raise _Malformed("defined without a name")
+        self._skip_call()
+        return Values(((Number(1), self.mask),))
 
     def _skip_call(self) -> None:
         depth = 0

@@ -1,0 +1,107 @@
+"""Directives are found exactly, whatever the layout."""
+
+from __future__ import annotations
+
+import pytest
+
+from archscan.frontends.cuda.directives import scan
+from archscan.frontends.cuda.structure import include_guard, structure
+
+
+def found(data: bytes) -> list[tuple[str, str, int, int]]:
+    return [(d.name, d.text, d.line, d.end_line) for d in scan(data)]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"#if A\n#endif\n", [("if", "A", 1, 1), ("endif", "", 2, 2)]),
+        (b"  #  if A  \n\t#endif", [("if", "A", 1, 1), ("endif", "", 2, 2)]),
+        (b"#if A && \\\n    B\n#endif\n", [("if", "A &&     B", 1, 2), ("endif", "", 3, 3)]),
+        (b"#if A && \\  \r\n B\r\n#endif\r\n", [("if", "A &&  B", 1, 2), ("endif", "", 3, 3)]),
+        (b"#if defined(__CU\\\nDA_ARCH__)\n#endif", [("if", "defined(__CUDA_ARCH__)", 1, 2), ("endif", "", 3, 3)]),
+        (b"#if /* < 9 */ A // tail\n#endif", [("if", "A", 1, 1), ("endif", "", 2, 2)]),
+        (b"#if A /* over\n two lines */ && B\n#endif", [("if", "A   && B", 1, 2), ("endif", "", 3, 3)]),
+        (b"/* x */ #if A\n/* a */ /* b */ #endif", [("if", "A", 1, 1), ("endif", "", 2, 2)]),
+        (b"# /* x */ if A\n#endif", [("if", "A", 1, 1), ("endif", "", 2, 2)]),
+        (b"%: if A\n%:endif", [("if", "A", 1, 1), ("endif", "", 2, 2)]),
+        (b"\xef\xbb\xbf#if A\n#endif", [("if", "A", 1, 1), ("endif", "", 2, 2)]),
+        (b"#\\\nif A\n#endif", [("if", "A", 1, 2), ("endif", "", 3, 3)]),
+        (b"#if A // c \\\n still comment\n#endif", [("if", "A", 1, 2), ("endif", "", 3, 3)]),
+    ],
+)
+def test_layouts_of_directives(data: bytes, expected: list[tuple[str, str, int, int]]) -> None:
+    assert found(data) == expected
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"/*\n#if A\n*/\n",
+        b'const char* s = R"x(\n#if A\n)x";\n',
+        b'auto s = u8R"(\n#if A\n)";\n',
+        b"// comment \\\n#if A\n",
+        b'const char* s = "a\\\n#if A";\n',
+        b"#define M(x) \\\n#if A\n",
+        b"int x; #if A\n",
+        b"/*\r\n#if A\r\n*/",
+    ],
+)
+def test_text_that_only_looks_like_a_directive(data: bytes) -> None:
+    assert [d for d in found(data) if d[0] != "define"] == []
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        b'char a[] = "/*";\n',
+        b"char q = '\"'; // /*\n",
+        b"long n = 1'000'000; char c = '\"';\n",
+        b"// it's /* no comment\n",
+        b"#error don't /* panic\n",
+        b"auto u = 0x1'F; /* \" */ int b;\n",
+        b'FOOR"(/*)";\n',
+        b"/**//**/\n",
+        b'auto s = R"(/*)"; auto t = LR"d()" )d";\n',
+    ],
+)
+def test_lexical_traps_before_a_directive(before: bytes) -> None:
+    assert [d[0] for d in found(before + b"#if A\n#endif\n") if d[0] != "error"] == ["if", "endif"]
+
+
+def test_offsets_are_those_of_the_hash_and_the_end_of_the_logical_line() -> None:
+    data = b"int a;\n  #if A && \\\n  B // c\nint b;\n"
+    (directive,) = scan(data)
+    assert data[directive.start : directive.end] == b"#if A && \\\n  B // c"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"#if A\n", "unbalanced #if at line 1"),
+        (b"#endif\n", "#endif without #if at line 1"),
+        (b"\n#else\n", "#else without #if at line 2"),
+    ],
+)
+def test_unbalanced_text_is_a_problem_not_a_crash(text: bytes, problem: str) -> None:
+    assert structure(scan(text), len(text)).problems == (problem,)
+
+
+def test_ten_thousand_nested_conditionals_need_no_recursion() -> None:
+    data = b"#if A\n" * 10_000 + b"#endif\n" * 10_000
+    shape = structure(scan(data), len(data))
+    assert len(shape.conditionals) == 10_000
+    assert max(c.depth for c in shape.conditionals) == 9_999
+
+
+def test_an_include_guard_is_the_first_conditional_and_spans_the_file() -> None:
+    guarded = b"// c\n#ifndef X_H\n#define X_H\nint a;\n#endif\n"
+    assert include_guard(scan(guarded))[0] == "X_H"
+    assert include_guard(scan(guarded + b"#if A\n#endif\n"))[0] == ""
+    assert include_guard(scan(b"#ifndef X\n#define X 1\n#endif\n"))[0] == ""
+    assert include_guard(scan(b"#if !defined(X_H)\n#define X_H\nint a;\n#endif"))[0] == "X_H"
+
+
+def test_many_comments_on_one_line_take_linear_time() -> None:
+    data = b"int a; " + b'"/*" /* c */ ' * 20_000 + b"\n#if A\n#endif\n"
+    assert [d[0] for d in found(data)] == ["if", "endif"]
