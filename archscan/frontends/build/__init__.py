@@ -1,0 +1,119 @@
+"""Reads CMake files: lists of architectures, flags and comparisons, evaluated for every target; never runs cmake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from archscan.catalog.recognise import Recogniser
+from archscan.frontends.build.gates import Evaluated, gates
+from archscan.frontends.build.interpreter import Function, Project, evaluate
+from archscan.frontends.build.literals import literals
+from archscan.frontends.build.request import ARCH_NAME, Request, inputs_of, spellings_of
+from archscan.frontends.build.syntax import Block, Listfile, Node, parse
+from archscan.frontends.protocol import Context
+from archscan.frontends.suppressions import suppressions
+from archscan.model.facts import FileFacts, Source
+
+__all__ = ["BuildFrontEnd"]
+
+_MENTIONS = re.compile(rb"ARCH|arch|sm_|compute_|SM|CAPABILIT|\b(?:[5-9]|1[0-2])\.\d[af]?[;\"]")
+
+
+@dataclass(frozen=True)
+class BuildIndex:
+    """A CMake file as parsed."""
+
+    source: Source
+    listfile: Listfile
+
+
+class BuildFrontEnd:
+    """CMakeLists.txt and *.cmake."""
+
+    name = "build"
+
+    def wants(self, path: str) -> bool:
+        """Whether a file is CMake's, by its name."""
+        name = path.rsplit("/", 1)[-1]
+        return name == "CMakeLists.txt" or name.endswith((".cmake", ".cmake.in"))
+
+    def index(self, source: Source, context: Context) -> BuildIndex | None:
+        """The parsed file; None where it speaks of no architecture."""
+        if _MENTIONS.search(source.data) is None:
+            return None
+        return BuildIndex(source, parse(source.data))
+
+    def link(self, indexes: Mapping[str, BuildIndex], context: Context) -> Project:
+        """The functions and files of all CMake files, by name; a name defined twice belongs to nobody."""
+        functions: dict[str, Function] = {}
+        twice: set[str] = set()
+        files: dict[str, tuple[str, Listfile]] = {}
+        for path, index in indexes.items():
+            files[path.rsplit("/", 1)[-1].removesuffix(".cmake")] = (path, index.listfile)
+            for name, function in _functions(path, index.listfile.body):
+                if name in functions and functions[name] != function:
+                    twice.add(name)
+                functions[name] = function
+        return Project({name: f for name, f in functions.items() if name not in twice}, files)
+
+    def gates(self, index: BuildIndex, project: Project, context: Context) -> FileFacts:
+        """The gates of a file: evaluated once without a request, and once for each device target."""
+        source, listfile, catalog = index.source, index.listfile, context.catalog
+        written = tuple(literals(listfile.body, catalog))
+        problems = listfile.problems[:20]
+        inputs = inputs_of(listfile, catalog)
+        nobody = Request(
+            target=None,
+            inputs=inputs,
+            spellings=spellings_of(listfile, catalog),
+            cuda=context.settings.cuda,
+            dotted=sum("." in literal.text for literal in written) * 2 >= len(written),
+        )
+        plain = evaluate(source.path, listfile, nobody, project, catalog)
+        targets = [t for t in catalog.universe.targets if not t.is_host]
+        traces = {
+            t: evaluate(source.path, listfile, replace(nobody, target=t), project, catalog)
+            for t in (targets if (written or _asks(listfile)) and not plain.exhausted else ())
+        }
+        if any(trace.exhausted for trace in (plain, *traces.values())):
+            problems = (*problems, "too long to evaluate: what comes late in it was not looked at")
+        evaluated = Evaluated(
+            source.path, source.data, listfile, written, plain, traces, catalog, Recogniser(catalog), inputs
+        )
+        return FileFacts(
+            path=source.path,
+            size=len(source.data),
+            origin=source.origin,
+            evidence=source.evidence,
+            root=source.root,
+            gates=gates(evaluated) if traces else (),
+            suppressions=suppressions(source.data),
+            problems=problems,
+        )
+
+
+def _functions(path: str, body: tuple[Node, ...]) -> list[tuple[str, Function]]:
+    found = []
+    for node in body:
+        if isinstance(node, Block) and node.name in ("function", "macro") and node.parts[0].head.arguments:
+            head = node.parts[0].head
+            words = tuple(argument.text for argument in head.arguments)
+            function = Function(path, words[1:], node.parts[0].body, node.name == "macro")
+            found.append((words[0].lower(), function))
+        elif isinstance(node, Block):
+            found += [item for part in node.parts for item in _functions(path, part.body)]
+    return found
+
+
+def _asks(listfile: Listfile) -> bool:
+    """Whether some condition names an architecture variable."""
+    stack = list(listfile.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Block):
+            if any(ARCH_NAME.search(argument.text) for part in node.parts for argument in part.head.arguments):
+                return True
+            stack += [inner for part in node.parts for inner in part.body]
+    return False

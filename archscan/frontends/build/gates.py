@@ -1,0 +1,450 @@
+"""Turns evaluations of a CMake file, one per target, into gates: lists that lack a target, comparisons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from archscan.catalog.recognise import Recogniser
+from archscan.catalog.types import Catalog
+from archscan.frontends.build.conditions import Answer
+from archscan.frontends.build.images import list_images, loaded_by
+from archscan.frontends.build.interpreter import Trace
+from archscan.frontends.build.literals import Literal, Purpose
+from archscan.frontends.build.syntax import Block, Command, Listfile, Node, Part
+from archscan.frontends.build.values import Origin
+from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Place, Related, Role
+from archscan.model.target import Target
+from archscan.model.truth import Truth
+
+_REFUSING = re.compile(
+    r"refus|unsupported|not supported|not available|unavailable|requires?\b|need|too old|skip|disabl|ignor|cannot"
+    r"|unknown|invalid",
+    re.IGNORECASE,
+)
+_BUILDS = frozenset(
+    {"add_library", "add_executable", "target_sources", "add_subdirectory", "include", "target_compile_definitions"}
+    | {"target_compile_options", "target_link_libraries", "add_compile_definitions", "add_definitions", "file"}
+    | {"set_target_properties", "set_property", "set_source_files_properties", "pybind11_add_module"}
+)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A file with its evaluations: `plain` for nobody's request, `traces` for each device target."""
+
+    path: str
+    data: bytes
+    listfile: Listfile
+    literals: tuple[Literal, ...]
+    plain: Trace
+    traces: dict[Target, Trace]
+    catalog: Catalog
+    recogniser: Recogniser
+    inputs: dict[str, str]
+
+
+def gates(evaluated: Evaluated) -> tuple[Gate, ...]:
+    """Every gate of the file, by line."""
+    found = [*_list_gates(evaluated), *_conditions(evaluated)]
+    return tuple(sorted(found, key=lambda gate: gate.place.start))
+
+
+# --- lists
+
+
+def _list_gates(evaluated: Evaluated) -> list[Gate]:
+    """One gate a list; what is appended to one variable is one list."""
+    groups: dict[tuple[str, str], list[Literal]] = {}
+    for literal in evaluated.literals:
+        if literal.purpose in (Purpose.VARIABLE, Purpose.FLAGS):
+            appended = literal.command.name == "list" or literal.purpose is Purpose.FLAGS
+            key = (
+                literal.purpose.value,
+                literal.name if appended or literal.name in evaluated.inputs else f"{literal.start}",
+            )
+        else:
+            key = (literal.purpose.value, str(literal.start))
+        groups.setdefault(key, []).append(literal)
+    bounds = _bounds(evaluated)
+    made = [_list_gate(evaluated, group) for group in groups.values() if not _is_bound(evaluated, group, bounds)]
+    return [gate for gate in made if gate is not None]
+
+
+def _bounds(evaluated: Evaluated) -> set[Origin]:
+    """The literals that a request is compared with, outside of loops."""
+    found: set[Origin] = set()
+    for trace in evaluated.traces.values():
+        for evaluations in trace.branches.values():
+            if len(evaluations) == 1:
+                found.update(origin for answer in evaluations[0] for origin in answer.bounds)
+    return found
+
+
+def _is_bound(evaluated: Evaluated, group: list[Literal], bounds: set[Origin]) -> bool:
+    """Whether a single architecture is there to be compared with: the comparison is the gate."""
+    return len(_sms(group)) == 1 and bool(_origins(evaluated, group) & bounds)
+
+
+def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
+    """The gate of a list, None where it is the very request, or admits nobody."""
+    first = group[0]
+    if first.purpose is Purpose.VARIABLE and first.name in evaluated.inputs and len(_sms(group)) == 1:
+        return None  # a default that stands for the request
+    own, assumes = _by_loading(evaluated, group)
+    asked = _asked(evaluated, group)
+    truth = _by_membership(evaluated, group) if asked else _by_result(evaluated, group) or own
+    if not truth.yes:
+        return None
+    universe = evaluated.catalog.universe
+    place = _place(evaluated.data, first.start, group[0].end)
+    users = sorted({offset for literal in group for offset in _users(evaluated, literal)})
+    return Gate(
+        path=evaluated.path,
+        layer=Layer.BUILD,
+        kind=Kind.BUILD_LIST,
+        place=place,
+        arms=(
+            Arm(
+                place=place,
+                condition=_shown(group),
+                own=own if not asked else truth,
+                truth=truth,
+                assumed=truth if truth is not own else Truth(truth.yes | truth.unknown(universe.device), truth.no),
+                effect=Effect(Does.WORK, place.line),
+                unknowns=assumes if truth is own else (),
+                assumes=assumes if truth is own else (),
+                features=_features(evaluated, group),
+            ),
+        ),
+        rest=_refusal(evaluated, users, first),
+        related=_related(evaluated, group, users, asked),
+        near=_near(evaluated.data, first.start),
+        symbols=tuple(dict.fromkeys(literal.name for literal in group if literal.name)),
+    )
+
+
+def _sms(group: Iterable[Literal]) -> set[int]:
+    return {image.target.sm for literal in group for image in literal.images}
+
+
+def _origins(evaluated: Evaluated, group: Iterable[Literal]) -> set[Origin]:
+    return {(evaluated.path, a.start) for literal in group for a in literal.arguments}
+
+
+def _asked(evaluated: Evaluated, group: list[Literal]) -> bool:
+    """Whether something is looked for in the list as it is written."""
+    origins = _origins(evaluated, group)
+    return any(origins & trace.haystacks.keys() for trace in evaluated.traces.values())
+
+
+def _by_membership(evaluated: Evaluated, group: list[Literal]) -> Truth:
+    sms = _sms(group)
+    return _truth(evaluated, {t: t.sm in sms for t in evaluated.traces})
+
+
+def _by_loading(evaluated: Evaluated, group: list[Literal]) -> tuple[Truth, tuple[str, ...]]:
+    """Whether a device takes one of the images, and the options that add some: unknown where nothing else fits."""
+    options = {literal.start: _options(evaluated, literal) for literal in group}
+    group = [literal for literal in group if not _is_dead(evaluated, literal)] or group
+    sure = [literal for literal in group if not options[literal.start]]
+    answers: dict[Target, bool | None] = {}
+    for target in evaluated.traces:
+        if _loaded(evaluated, sure, target):
+            answers[target] = True
+        else:
+            answers[target] = None if _loaded(evaluated, group, target) else False
+    names = tuple(dict.fromkeys(name for found in options.values() for name in found))
+    return _truth(evaluated, answers), names
+
+
+def _loaded(evaluated: Evaluated, group: list[Literal], target: Target) -> bool:
+    return any(loaded_by(literal.images, target.sm, evaluated.catalog) for literal in group)
+
+
+def _options(evaluated: Evaluated, literal: Literal) -> tuple[str, ...]:
+    """The names that leave the if() around a literal open: options of the user."""
+    names: dict[str, None] = {}
+    for offset, number in literal.within:
+        for answers in evaluated.plain.branches.get(offset, []):
+            asked = answers[: number + 1]
+            names.update((name, None) for answer in asked if answer.value is None for name in answer.because)
+    return tuple(name for name in names if name not in evaluated.inputs)
+
+
+def _is_dead(evaluated: Evaluated, literal: Literal) -> bool:
+    """Whether the toolkit or platform rules out the branch that a literal stands in."""
+    for offset, number in literal.within:
+        for answers in evaluated.plain.branches.get(offset, []):
+            earlier = [answer.value for answer in answers[:number]]
+            if answers[number].value is False or True in earlier:
+                return True
+    return False
+
+
+def _by_result(evaluated: Evaluated, group: list[Literal]) -> Truth | None:
+    """What functions made of the list for each request; None where no function of the project got it."""
+    answers: dict[Target, bool | None] = {}
+    for target, trace in evaluated.traces.items():
+        values = [v for origin in _origins(evaluated, group) for v in trace.results.get(origin, [])]
+        outcomes = [_is_served(value.text, target, evaluated.catalog) for value in values if value.text is not None]
+        settled = [outcome for outcome in outcomes if outcome is not None]
+        if settled:
+            answers[target] = any(settled)
+    return _truth(evaluated, answers) if answers else None
+
+
+def _is_served(text: str, target: Target, catalog: Catalog) -> bool | None:
+    """Whether a resulting list has something for a target; None where it is no list of architectures."""
+    if not text:
+        return False
+    images = list_images(text, catalog)
+    return None if images is None else loaded_by(images, target.sm, catalog)
+
+
+def _truth(evaluated: Evaluated, answers: dict[Target, bool | None]) -> Truth:
+    universe = evaluated.catalog.universe
+    yes = universe.mask(t for t, answer in answers.items() if answer)
+    no = universe.mask(t for t, answer in answers.items() if answer is False)
+    return Truth(yes, no | universe.host)
+
+
+def _users(evaluated: Evaluated, literal: Literal) -> set[int]:
+    """The if() that ask about the list or what became of it."""
+    found: set[int] = set()
+    for argument in literal.arguments:
+        origin = (evaluated.path, argument.start)
+        for trace in evaluated.traces.values():
+            found |= trace.haystacks.get(origin, set()) | trace.uses.get(origin, set())
+    return found
+
+
+def _refusal(evaluated: Evaluated, users: list[int], literal: Literal) -> Effect:
+    """What a target gets that is not served: an error if one of the if() that ask says so, else nothing is built."""
+    blocks = {block.parts[0].head.start: block for block in _blocks(evaluated.listfile.body)}
+    environment = (literal.name,) if literal.name in evaluated.inputs else ()
+    for offset in users:
+        for part in blocks[offset].parts if offset in blocks else ():
+            effect = _effect(evaluated.data, part.body)
+            if effect.does is Does.ERRORS:
+                return Effect(Does.ERRORS, effect.line, effect.message, environment=environment)
+    return Effect(Does.SKIPS, _line(evaluated.data, literal.start), environment=environment)
+
+
+def _related(evaluated: Evaluated, group: list[Literal], users: list[int], asked: bool) -> tuple[Related, ...]:
+    related = [Related(evaluated.path, _line(evaluated.data, offset), Role.CALLER, "asks about it") for offset in users]
+    if not asked and any(_origins(evaluated, group) & trace.results.keys() for trace in evaluated.traces.values()):
+        filters = [other for other in evaluated.literals if _asked(evaluated, [other]) and other not in group]
+        related += [
+            Related(
+                evaluated.path, _line(evaluated.data, other.start), Role.ALSO_CHANGE, "what this list lacks is dropped"
+            )
+            for other in filters
+        ]
+    return tuple(related)
+
+
+def _features(evaluated: Evaluated, group: list[Literal]) -> tuple[FeatureUse, ...]:
+    """What names and comments say, and what a suffix is for: 9.0a holds wgmma, 10.xa and 11.0a tensor memory."""
+    line = _line(evaluated.data, group[0].start)
+    said = evaluated.recogniser.in_words(" ".join((*(g.name for g in group), _near(evaluated.data, group[0].start))))
+    images = [image for literal in group for image in literal.images]
+    suffixed = {image.target.major for image in images} if images and all(i.target.suffix for i in images) else set()
+    meant = ("wgmma",) if suffixed == {9} else ("tcgen05",) if suffixed and suffixed <= {10, 11} else ()
+    return tuple(FeatureUse(name, line, confidence="low") for name in dict.fromkeys((*said, *meant)))
+
+
+def _shown(group: list[Literal]) -> str:
+    return "; ".join(" ".join(a.text for a in literal.arguments) for literal in group)
+
+
+# --- conditions
+
+
+def _conditions(evaluated: Evaluated) -> list[Gate]:
+    """One gate for each if() whose answers depend on the requested architecture itself."""
+    blocks = {block.parts[0].head.start: block for block in _blocks(evaluated.listfile.body)}
+    offsets = dict.fromkeys(offset for trace in evaluated.traces.values() for offset in trace.branches)
+    made = [_condition(evaluated, blocks[offset]) for offset in offsets if offset in blocks]
+    return [gate for gate in made if gate is not None]
+
+
+def _condition(evaluated: Evaluated, block: Block) -> Gate | None:
+    offset = block.parts[0].head.start
+    seen: dict[Target, tuple[Answer, ...]] = {}
+    for target, trace in evaluated.traces.items():
+        evaluations = trace.branches.get(offset, [])
+        if len({tuple(a.value for a in answers) for answers in evaluations}) > 1:
+            return None  # inside a loop: what it decides is told by the lists
+        if evaluations:
+            seen[target] = evaluations[0]
+    if any(answer.origins | answer.haystacks for answers in seen.values() for answer in answers):
+        return None  # asks about a list, which is a gate of its own
+    if len({tuple(a.value for a in answers) for answers in seen.values()}) < 2:
+        return None
+    return _gate_of(evaluated, block, seen)
+
+
+def _gate_of(evaluated: Evaluated, block: Block, seen: dict[Target, tuple[Answer, ...]]) -> Gate:
+    by_text = any(answer.by_text for answers in seen.values() for answer in answers)
+    effects = [_effect(evaluated.data, part.body) for part in block.parts]
+    effects = [_accepting(effect, effects) for effect in effects]
+    arms = tuple(_arm(evaluated, part, number, effects[number], seen) for number, part in enumerate(block.parts))
+    head = block.parts[0].head
+    bounds = {origin for answers in seen.values() for answer in answers for origin in answer.bounds}
+    defined = [literal for literal in evaluated.literals if _origins(evaluated, [literal]) & bounds]
+    place, related = _place(evaluated.data, head.start, head.end), tuple[Related, ...]()
+    if len(defined) == 1:
+        related = (Related(evaluated.path, place.line, Role.CALLER, "compares with it"),)
+        place = _place(evaluated.data, defined[0].start, defined[0].end)
+        arms = (replace(arms[0], place=place), *arms[1:])
+    return Gate(
+        path=evaluated.path,
+        layer=Layer.BUILD,
+        kind=Kind.STRING_COMPARE if by_text else Kind.IF,
+        place=place,
+        arms=arms,
+        related=related,
+        rest=_onwards(effects, block),
+        reach=_truth(evaluated, {target: target in seen for target in evaluated.traces}),
+        near=_near(evaluated.data, head.start),
+        symbols=tuple(
+            dict.fromkeys(re.findall(r"[A-Za-z_]\w*(?:ARCH|SM|CC|CAPAB)\w*", _condition_text(evaluated, head)))
+        ),
+        extra=(("encoding", "text"),) if by_text else (),
+    )
+
+
+def _arm(evaluated: Evaluated, part: Part, number: int, effect: Effect, seen: dict[Target, tuple[Answer, ...]]) -> Arm:
+    own: dict[Target, bool | None] = {}
+    truth: dict[Target, bool | None] = dict.fromkeys(evaluated.traces, False)
+    assumed: dict[Target, bool | None] = dict.fromkeys(evaluated.traces, False)
+    because: dict[str, None] = {}
+    for target, answers in seen.items():
+        answer, earlier = answers[number], [a.value for a in answers[:number]]
+        own[target] = answer.value
+        if True in earlier or answer.value is False:
+            continue
+        truth[target] = True if answer.value and None not in earlier else None
+        assumed[target] = None not in earlier
+        because.update(dict.fromkeys(answer.because if answer.value is None else ()))
+    place = _place(evaluated.data, part.head.start, part.head.end)
+    body = _body_place(evaluated.data, part)
+    return Arm(
+        place=place,
+        condition=_condition_text(evaluated, part.head),
+        own=_truth(evaluated, own),
+        truth=_truth(evaluated, truth),
+        assumed=_truth(evaluated, assumed),
+        effect=effect,
+        unknowns=tuple(because),
+        assumes=tuple(because),
+        body=body,
+        digest=_digest(evaluated.data, part),
+        is_else=part.head.name == "else",
+    )
+
+
+def _condition_text(evaluated: Evaluated, head: Command) -> str:
+    if not head.arguments or head.name == "else":
+        return ""
+    text = evaluated.data[head.arguments[0].start : head.arguments[-1].end].decode("utf-8", "backslashreplace")
+    return " ".join(text.split())
+
+
+def _effect(data: bytes, body: tuple[Node, ...]) -> Effect:
+    """What a branch does, the most telling command first."""
+    commands = list(_commands(body))
+    for command in commands:
+        if command.name == "message":
+            words = [argument.text for argument in command.arguments]
+            if words[:1] in (["FATAL_ERROR"], ["SEND_ERROR"]):
+                return Effect(Does.ERRORS, _line(data, command.start), " ".join(words[1:]))
+    work = next((c for c in commands if c.name in _BUILDS or c.name not in ("message", "set", "list", "string")), None)
+    if work is not None:
+        leaves = work.name in ("return", "continue", "break")
+        return Effect(Does.SKIPS if leaves else Does.WORK, _line(data, work.start))
+    assigned = next((c for c in commands if c.name in ("set", "list", "string")), None)
+    if assigned is not None:
+        value = " ".join(argument.text for argument in assigned.arguments)
+        return Effect(Does.ASSIGNS, _line(data, assigned.start), value=value)
+    if commands:
+        text = " ".join(argument.text for argument in commands[0].arguments)
+        return Effect(Does.PRINTS if _REFUSING.search(text) else Does.LOGS, _line(data, commands[0].start), text)
+    return NOTHING
+
+
+def _onwards(effects: list[Effect], block: Block) -> Effect:
+    """What follows where no branch is taken: after a refusal the build itself."""
+    refused = any(effect.refuses for effect in effects)
+    return Effect(Does.WORK, 0) if refused and block.parts[-1].head.name != "else" else NOTHING
+
+
+def _accepting(effect: Effect, effects: list[Effect]) -> Effect:
+    """Beside a branch that refuses, one that only reports goes on with the build."""
+    if effect.does is Does.LOGS and any(other.refuses for other in effects):
+        return Effect(Does.WORK, effect.line, effect.message)
+    return effect
+
+
+def _commands(body: tuple[Node, ...]) -> Iterable[Command]:
+    for node in body:
+        if isinstance(node, Command):
+            yield node
+        else:
+            for part in node.parts:
+                yield from _commands(part.body)
+
+
+def _blocks(body: tuple[Node, ...]) -> Iterable[Block]:
+    """Every if() of a file."""
+    for node in body:
+        if isinstance(node, Block):
+            if node.name == "if":
+                yield node
+            for part in node.parts:
+                yield from _blocks(part.body)
+
+
+# --- places
+
+
+def _line(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1
+
+
+def _place(data: bytes, start: int, end: int) -> Place:
+    line, end_line = _line(data, start), _line(data, end)
+    return Place(start, end, line, _column(data, start), end_line, _column(data, end))
+
+
+def _column(data: bytes, offset: int) -> int:
+    begin = data.rfind(b"\n", 0, offset) + 1
+    return len(data[begin:offset].decode("utf-8", "backslashreplace")) + 1
+
+
+def _body_place(data: bytes, part: Part) -> Place | None:
+    commands = list(_commands(part.body))
+    return _place(data, commands[0].start, commands[-1].end) if commands else None
+
+
+def _digest(data: bytes, part: Part) -> str:
+    text = b" ".join(b"".join(data[c.start : c.end].split()) for c in _commands(part.body))
+    return text.decode("utf-8", "backslashreplace")[:500]
+
+
+def _near(data: bytes, offset: int) -> str:
+    """The comment lines right above, and the comment at the end of the line."""
+    begin = data.rfind(b"\n", 0, offset) + 1
+    end = data.find(b"\n", offset)
+    line = data[begin : len(data) if end < 0 else end]
+    found = [line.partition(b"#")[2]] if b"#" in line else []
+    while begin > 0:
+        previous = data.rfind(b"\n", 0, begin - 1) + 1
+        above = data[previous : begin - 1].strip()
+        if not above.startswith(b"#"):
+            break
+        found.insert(0, above.lstrip(b"#"))
+        begin = previous
+    return b" ".join(text.strip() for text in found[-8:]).decode("utf-8", "backslashreplace")

@@ -1,0 +1,436 @@
+"""Evaluates a CMake file for one request, in memory: variables, lists, texts, loops, functions. Runs nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from archscan.catalog.types import Catalog
+from archscan.frontends.build.conditions import Answer, Condition, Word
+from archscan.frontends.build.images import list_images
+from archscan.frontends.build.lists import list_, numbers
+from archscan.frontends.build.request import Request
+from archscan.frontends.build.syntax import Argument, Block, Command, Listfile, Node
+from archscan.frontends.build.texts import math, string
+from archscan.frontends.build.values import EMPTY, Origin, Scope, Value, joined, unknown
+
+_ONE_VARIABLE = re.compile(r"\$\{([^${}]+)\}")
+_REFERENCE = re.compile(r"\$(ENV|CACHE)?\{([^${}]*)\}")
+_ESCAPE = re.compile(r"\\([nrt;\"\\$@()# ^{}])")
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
+MAX_STEPS = 12_000
+MAX_DEPTH = 24
+MAX_TEXT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or macro, and the file it stands in."""
+
+    path: str
+    parameters: tuple[str, ...]
+    body: tuple[Node, ...]
+    is_macro: bool
+
+
+@dataclass(frozen=True)
+class Project:
+    """What other files of the project define."""
+
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    files: Mapping[str, tuple[str, Listfile]] = field(default_factory=dict)  # name as included -> path and content
+
+
+@dataclass
+class Trace:
+    """What one evaluation saw, by offsets in the main file."""
+
+    branches: dict[int, list[tuple[Answer, ...]]] = field(default_factory=dict)  # if() -> answers of all its branches
+    haystacks: dict[Origin, set[int]] = field(
+        default_factory=dict
+    )  # literal list -> if() that look for something in it
+    results: dict[Origin, list[Value]] = field(default_factory=dict)  # literal list -> what a function made of it
+    uses: dict[Origin, set[int]] = field(default_factory=dict)  # literal list -> if() that ask about it
+    held: dict[str, Value] = field(default_factory=dict)  # variables at the end
+    exhausted: bool = False
+
+
+class _Leaves(Exception):
+    """break(), continue() or return() on its way out."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+def evaluate(path: str, listfile: Listfile, request: Request, project: Project, catalog: Catalog) -> Trace:
+    """What a file does for a request."""
+    interpreter = _Interpreter(path, request, project, catalog)
+    with contextlib.suppress(_Leaves):
+        interpreter.run(listfile.body)
+    interpreter.trace.held = interpreter.scope.variables
+    return interpreter.trace
+
+
+class _Interpreter:
+    def __init__(self, path: str, request: Request, project: Project, catalog: Catalog) -> None:
+        self.path = self.main = path
+        self.request = request
+        self.project = project
+        self.catalog = catalog
+        self.functions = dict(project.functions)
+        self.scope = Scope()
+        self.trace = Trace()
+        self.steps = self.depth = 0
+        self.certain = True  # what is running runs for sure
+
+    # --- commands
+
+    def run(self, body: tuple[Node, ...]) -> None:
+        for node in body:
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                self.trace.exhausted = True
+                raise _Leaves("return")
+            if isinstance(node, Command):
+                self.command(node)
+            else:
+                _BLOCKS[node.name](self, node)
+
+    def command(self, command: Command) -> None:
+        name = command.name
+        if name in ("break", "continue", "return"):
+            if self.certain:
+                raise _Leaves(name)
+        elif name in _COMMANDS:
+            _COMMANDS[name](self, command)
+        elif name in self.functions:
+            self.call(self.functions[name], command)
+        else:
+            self.unknown_command(command)
+
+    def set(self, command: Command) -> None:
+        if not command.arguments or (name := self.value(command.arguments[0]).text) is None:
+            return
+        arguments, scope = command.arguments[1:], self.scope
+        words = [argument.text for argument in arguments]
+        if words[-1:] == ["PARENT_SCOPE"]:
+            arguments, scope = arguments[:-1], scope.parent or scope
+        elif "CACHE" in words:
+            arguments = arguments[: words.index("CACHE")]
+            if self.scope.find(name) is not None and words[-1] != "FORCE":
+                return
+        if not self.request.takes(name):
+            self.assign(name, joined(self.expanded(arguments), ";"), scope)
+
+    def assign(self, name: str, value: Value, scope: Scope | None = None) -> None:
+        if len(value.text or "") > MAX_TEXT:
+            value = Value(None, value.origins, ("a long text",))
+        (scope or self.scope).variables[name] = value
+
+    def unset(self, command: Command) -> None:
+        for argument in command.arguments[:1]:
+            self.scope.variables.pop(argument.text, None)
+
+    def change_list(self, command: Command) -> None:
+        for name, value in list_(self.expanded(command.arguments), self.find).items():
+            if not self.request.takes(name):
+                self.assign(name, value)
+        origins = self.find(command.arguments[1].text) if len(command.arguments) > 1 else None
+        if command.arguments and command.arguments[0].text == "FIND" and origins is not None:
+            for origin in origins.origins:
+                self.trace.haystacks.setdefault(origin, set())
+
+    def string(self, command: Command) -> None:
+        for name, value in string(self.expanded(command.arguments), self.find).items():
+            self.assign(name, value)
+
+    def math(self, command: Command) -> None:
+        for name, value in math(self.expanded(command.arguments)).items():
+            self.assign(name, value)
+
+    def option(self, command: Command) -> None:
+        """An option is the user's: unknown."""
+
+    def include(self, command: Command) -> None:
+        """Runs an included file of the project in place."""
+        name = re.sub(r"\$\{[^}]*\}", "", command.arguments[0].text) if command.arguments else ""
+        found = self.project.files.get(name.strip("/").rsplit("/", 1)[-1].removesuffix(".cmake"))
+        if found is None or found[0] == self.path or self.depth >= MAX_DEPTH:
+            return
+        path, self.path, self.depth = self.path, found[0], self.depth + 1
+        try:
+            self.run(found[1].body)
+        except _Leaves:
+            if self.trace.exhausted:
+                raise
+        finally:
+            self.path, self.depth = path, self.depth - 1
+
+    def parse_arguments(self, command: Command) -> None:
+        """cmake_parse_arguments(prefix options one-value multi-value args...)."""
+        if len(command.arguments) < 4:
+            return
+        prefix, options, single, several = (self.value(argument) for argument in command.arguments[:4])
+        keywords = {*options.items, *single.items, *several.items}
+        current, found = "", dict[str, list[Value]]()
+        for value in self.expanded(command.arguments[4:]):
+            if value.text in keywords:
+                current = value.text or ""
+                found[current] = []
+            elif current:
+                found[current].append(value)
+        for name in keywords:
+            held = joined(found.get(name, []), ";")
+            is_flag = name in options.items
+            self.assign(f"{prefix.text}_{name}", Value("TRUE" if name in found else "FALSE") if is_flag else held)
+
+    def unknown_command(self, command: Command) -> None:
+        """A command that is not evaluated: the variable it may set from a list or from itself is unknown."""
+        values = self.expanded(command.arguments)
+        first = command.arguments[0].text if command.arguments else ""
+        if len(values) > 1 and re.fullmatch(r"[A-Za-z_]\w*", first):
+            origins = frozenset(origin for value in values[1:] for origin in value.origins)
+            if origins or self.scope.find(first) is not None:
+                self.assign(first, Value(None, origins, (f"{command.name}()",)))
+
+    # --- blocks
+
+    def if_(self, block: Block) -> None:
+        answers = self.answers(block)
+        ways: list[Scope] = []
+        for part, answer in zip(block.parts, answers, strict=True):
+            if answer.value is False:
+                continue
+            if answer.value and not ways:
+                self.run(part.body)
+                return
+            ways.append(self.possibly(part.body))
+            if answer.value:
+                break
+        else:
+            if ways:
+                ways.append(self.scope.copy())
+        if ways:
+            self.scope.join(ways)
+
+    def answers(self, block: Block) -> tuple[Answer, ...]:
+        """The answers of all branches, each by its own condition; else is a yes."""
+        found = []
+        for part in block.parts:
+            if part.head.name == "else":
+                found.append(Answer(True))
+                continue
+            words = [word for argument in part.head.arguments for word in self.words(argument)]
+            condition = Condition(words, self.find, self.defined)
+            found.append(condition.answer())
+            for index, group in enumerate(condition.groups):
+                self.assign(f"CMAKE_MATCH_{index}", Value(group))
+        self.note_condition(block, tuple(found))
+        return tuple(found)
+
+    def note_condition(self, block: Block, answers: tuple[Answer, ...]) -> None:
+        here = self.path == self.main
+        offset = block.parts[0].head.start
+        if here:
+            self.trace.branches.setdefault(offset, []).append(answers)
+        for answer in answers:
+            for origin in answer.origins | answer.bounds if here else ():
+                self.trace.uses.setdefault(origin, set()).add(offset)
+            for origin in answer.haystacks:
+                self.trace.haystacks.setdefault(origin, set()).update({offset} if here else ())
+
+    def possibly(self, body: tuple[Node, ...]) -> Scope:
+        """The scope after a body that may or may not run."""
+        before, certain = self.scope, self.certain
+        self.scope, self.certain = before.copy(), False
+        try:
+            self.run(body)
+            return self.scope
+        finally:
+            self.scope, self.certain = before, certain
+
+    def foreach(self, block: Block) -> None:
+        part = block.parts[0]
+        for value in self.loop_values(part.head.arguments[1:]):
+            self.assign(part.head.arguments[0].text, value)
+            try:
+                self.run(part.body)
+            except _Leaves as leaves:
+                if leaves.kind == "break":
+                    return
+                if leaves.kind == "return":
+                    raise
+
+    def loop_values(self, arguments: tuple[Argument, ...]) -> Iterator[Value]:
+        words = [argument.text for argument in arguments]
+        if words[:1] == ["RANGE"]:
+            yield from numbers(self.expanded(arguments[1:]))
+            return
+        if words[:1] != ["IN"]:
+            yield from self.expanded(arguments)
+            return
+        by_name = False
+        for argument in arguments[1:]:
+            if argument.text in ("LISTS", "ITEMS", "ZIP_LISTS"):
+                by_name = argument.text == "LISTS"
+            elif by_name:
+                held = self.find(argument.text) or EMPTY
+                yield from (Value(item, held.origins) for item in held.items)
+            else:
+                yield from self.expanded((argument,))
+
+    def while_(self, block: Block) -> None:
+        """A loop with a condition: what it sets is unknown."""
+        self.scope.join([self.possibly(block.parts[0].body), self.scope.copy()])
+
+    def define(self, block: Block) -> None:
+        part = block.parts[0]
+        words = [argument.text for argument in part.head.arguments]
+        if words:
+            is_macro = part.head.name == "macro"
+            self.functions[words[0].lower()] = Function(self.path, tuple(words[1:]), part.body, is_macro)
+
+    def plain(self, block: Block) -> None:
+        self.run(block.parts[0].body)
+
+    # --- calls
+
+    def call(self, function: Function, command: Command) -> None:
+        """Runs a function in a scope of its own, a macro in this one with its parameters set for the time."""
+        if self.depth >= MAX_DEPTH:
+            return
+        values = self.expanded(command.arguments)
+        bound = _bound(function, values)
+        outer, path, before = self.scope, self.path, dict(self.scope.variables)
+        self.scope = outer if function.is_macro else Scope(parent=outer)
+        self.scope.variables.update(bound)
+        self.path, self.depth = function.path, self.depth + 1
+        try:
+            self.run(function.body)
+        except _Leaves:
+            if self.trace.exhausted:
+                raise
+        finally:
+            self.scope, self.path, self.depth = outer, path, self.depth - 1
+        if function.is_macro:
+            _restore(outer.variables, before, bound)
+        self.note_results(values, before)
+
+    def note_results(self, values: list[Value], before: dict[str, Value]) -> None:
+        """What a call made of the literal lists among its arguments: everything that it set outside."""
+        origins = frozenset(origin for value in values for origin in value.origins)
+        variables = self.scope.variables
+        names = [name for name, value in variables.items() if before.get(name) is not value]
+        for name in names:
+            variables[name] = Value(variables[name].text, variables[name].origins | origins, variables[name].because)
+        for origin in origins:
+            self.trace.results.setdefault(origin, []).extend(variables[name] for name in names)
+
+    # --- arguments
+
+    def expanded(self, arguments: tuple[Argument, ...]) -> list[Value]:
+        """The values of arguments; an unquoted list gives one value an entry."""
+        values: list[Value] = []
+        for argument in arguments:
+            value = self.value(argument)
+            if argument.quoted or value.text is None or (";" not in value.text and value.text):
+                values.append(value)
+            else:
+                values += [Value(item, value.origins, value.because) for item in value.items]
+        return values
+
+    def value(self, argument: Argument) -> Value:
+        """An argument with its variables and escapes resolved."""
+        if "$" in argument.text and not argument.literal:
+            one = _ONE_VARIABLE.fullmatch(argument.text)
+            return (self.find(one[1]) or unknown(one[1])) if one else self.substituted(argument.text)
+        text = argument.text if argument.literal else _unescaped(argument.text)
+        is_list = list_images(text, self.catalog) is not None
+        return Value(text, frozenset({(self.path, argument.start)}) if is_list else frozenset())
+
+    def substituted(self, text: str) -> Value:
+        for _ in range(6 if "${${" in text or text.count("${") > text.count("}") else 0):
+            # ${${A}_B}: the inner one first, as part of a name
+            inner = re.sub(r"\$\{([^${}]*)\}(?=[^{}]*\})", self.named, text)
+            if inner == text:
+                break
+            text = inner
+        pieces, position = [], 0
+        for match in _REFERENCE.finditer(text):
+            pieces.append(Value(_unescaped(text[position : match.start()])))
+            name = f"ENV{{{match[2]}}}" if match[1] == "ENV" else match[2]
+            pieces.append(self.find(name) or unknown(name))
+            position = match.end()
+        pieces.append(Value(_unescaped(text[position:])))
+        return joined(piece for piece in pieces if piece != EMPTY)
+
+    def named(self, match: re.Match[str]) -> str:
+        held = self.find(match[1])
+        return held.text if held is not None and held.text is not None and len(held.text) < 200 else ""
+
+    def find(self, name: str) -> Value | None:
+        """What a variable holds: set in the file, or given from outside."""
+        found = self.scope.find(name)
+        return self.request.seed(name) if found is None else found
+
+    def defined(self, name: str) -> bool | None:
+        """Whether a variable is set; None where that is not known."""
+        return True if self.find(re.sub(r"^CACHE\{(.*)\}$", r"\1", name)) is not None else None
+
+    def words(self, argument: Argument) -> Iterator[Word]:
+        """The words an argument of if() gives; unquoted ones may name a variable."""
+        if "$" not in argument.text:
+            text = argument.text if argument.literal else _unescaped(argument.text)
+            yield Word(Value(text), "" if argument.quoted else text)
+            return
+        value = self.value(argument)
+        if argument.quoted or value.text is None:
+            yield Word(value)
+            return
+        items = value.items
+        yield from (Word(Value(item, value.origins, value.because), item) for item in items)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda m: _CONTROL.get(m[1], m[1]), text) if "\\" in text else text
+
+
+def _bound(function: Function, values: list[Value]) -> dict[str, Value]:
+    """The parameters of a call: by name, ARGN, ARGV, ARGC."""
+    bound = {name: values[i] if i < len(values) else EMPTY for i, name in enumerate(function.parameters)}
+    bound["ARGN"] = joined(values[len(function.parameters) :], ";")
+    bound["ARGV"] = joined(values, ";")
+    bound["ARGC"] = Value(str(len(values)))
+    return bound
+
+
+def _restore(variables: dict[str, Value], before: dict[str, Value], bound: Mapping[str, Value]) -> None:
+    """Gives the variables that a macro's parameters hid their values back."""
+    for name in bound:
+        if name in before:
+            variables[name] = before[name]
+        else:
+            variables.pop(name, None)
+
+
+_COMMANDS: dict[str, Callable[[_Interpreter, Command], None]] = {
+    "set": _Interpreter.set,
+    "unset": _Interpreter.unset,
+    "list": _Interpreter.change_list,
+    "string": _Interpreter.string,
+    "math": _Interpreter.math,
+    "option": _Interpreter.option,
+    "include": _Interpreter.include,
+    "cmake_parse_arguments": _Interpreter.parse_arguments,
+}
+_BLOCKS: dict[str, Callable[[_Interpreter, Block], None]] = {
+    "if": _Interpreter.if_,
+    "foreach": _Interpreter.foreach,
+    "while": _Interpreter.while_,
+    "function": _Interpreter.define,
+    "macro": _Interpreter.define,
+    "block": _Interpreter.plain,
+}

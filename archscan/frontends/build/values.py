@@ -1,0 +1,85 @@
+"""What a CMake variable holds while a file is evaluated: a text or nothing known, and the literals it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+Origin = tuple[str, int]  # file and offset of an argument that is an architecture list
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A text, None where it is unknown; `because` names what made it unknown."""
+
+    text: str | None
+    origins: frozenset[Origin] = frozenset()
+    because: tuple[str, ...] = ()
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The entries of the text as a CMake list; none where it is unknown."""
+        return tuple(item for item in (self.text or "").split(";") if item)
+
+
+EMPTY = Value("")
+
+
+def unknown(*names: str) -> Value:
+    """A value that is unknown because of these names."""
+    return Value(None, because=tuple(names))
+
+
+def joined(values: Iterable[Value], separator: str = "") -> Value:
+    """One text of several; unknown if one of them is."""
+    parts = list(values)
+    if len(parts) == 1:
+        return parts[0]
+    origins = frozenset(origin for part in parts for origin in part.origins)
+    because = tuple(dict.fromkeys(name for part in parts for name in part.because))
+    if any(part.text is None for part in parts):
+        return Value(None, origins, because)
+    return Value(separator.join(part.text or "" for part in parts), origins, because)
+
+
+def either(one: Value | None, other: Value | None) -> Value:
+    """What is known of a variable that two ways leave with these values."""
+    if one is None or other is None:
+        known = one or other or EMPTY
+        return known if known.text is None else Value(known.text, known.origins, known.because)
+    origins = one.origins | other.origins
+    if one.text == other.text:
+        return Value(one.text, origins, one.because)
+    return Value(None, origins, tuple(dict.fromkeys((*one.because, *other.because))))
+
+
+@dataclass
+class Scope:
+    """The variables of a file or function call."""
+
+    variables: dict[str, Value] = field(default_factory=dict)
+    parent: Scope | None = None
+
+    def find(self, name: str) -> Value | None:
+        """The value of a variable here or in the scopes around; None where it was never set."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.variables:
+                return scope.variables[name]
+            scope = scope.parent
+        return None
+
+    def copy(self) -> Scope:
+        """A scope to run one of several possible ways in; what it sets stays in it."""
+        return Scope(dict(self.variables), self.parent.copy() if self.parent else None)
+
+    def join(self, ways: list[Scope]) -> None:
+        """Takes over what the ways agree on; the rest becomes unknown."""
+        names = dict.fromkeys(name for way in ways for name in way.variables)
+        for name in names:
+            value = ways[0].variables.get(name)
+            for way in ways[1:]:
+                value = either(value, way.variables.get(name))
+            self.variables[name] = value or EMPTY
+        if self.parent is not None:
+            self.parent.join([way.parent for way in ways if way.parent is not None])

@@ -1,0 +1,275 @@
+"""CMake files, evaluated for every target: which lists and comparisons shut whom out, and where."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from archscan.catalog import load
+from archscan.frontends.build import BuildFrontEnd
+from archscan.frontends.build.patterns import matched, replaced
+from archscan.frontends.build.syntax import Block, parse
+from archscan.frontends.protocol import Context
+from archscan.model.facts import FileFacts, Source
+from archscan.model.gate import Does, Gate, Kind, Role
+from archscan.model.settings import ScanSettings
+
+CATALOG = load()
+UNIVERSE = CATALOG.universe
+
+
+def facts(text: str | bytes, cuda: str = "13.0", **others: str) -> FileFacts:
+    """The facts of a CMake file among others of its project."""
+    data = text if isinstance(text, bytes) else text.encode()
+    context = Context(CATALOG, ScanSettings(cuda=cuda))
+    front_end = BuildFrontEnd()
+    sources = [Source("CMakeLists.txt", data), *(Source(f"{n}.cmake", t.encode()) for n, t in others.items())]
+    indexes = {s.path: index for s in sources if (index := front_end.index(s, context)) is not None}
+    if "CMakeLists.txt" not in indexes:
+        return FileFacts("CMakeLists.txt", len(data))
+    project = front_end.link(indexes, context)
+    return front_end.gates(indexes["CMakeLists.txt"], project, context)
+
+
+def gates(text: str, cuda: str = "13.0", **others: str) -> dict[int, Gate]:
+    return {gate.place.line: gate for gate in facts(text, cuda, **others).gates}
+
+
+def says(gate: Gate, target: str, arm: int = 0) -> str:
+    return gate.arms[arm].truth.word(UNIVERSE.bit(UNIVERSE.by_name[target]))
+
+
+INTERSECTION = """set(KNOWN "8.0;9.0;10.0;12.0")
+if(NOT DEFINED WANTED)
+  set(WANTED "12.0")
+endif()
+function(keep out list)
+  set(r "")
+  foreach(a IN LISTS list)
+    string(REGEX REPLACE "[af]$" "" base "${a}")
+    foreach(q IN LISTS WANTED)
+      string(REGEX REPLACE "[af]$" "" qbase "${q}")
+      if("${base}" STREQUAL "${qbase}" AND base IN_LIST KNOWN)
+        list(APPEND r "${a}")
+      endif()
+    endforeach()
+  endforeach()
+  set(${out} "${r}" PARENT_SCOPE)
+endfunction()
+keep(FP4 "10.0a;12.0a")
+keep(PORTABLE "8.0;12.0;12.1")
+keep(WGMMA "9.0a")
+if(FP4)
+  message("fp4")
+endif()
+"""
+
+
+def test_an_intersection_drops_what_its_list_lacks() -> None:
+    found = gates(INTERSECTION)
+    assert sorted(found) == [1, 18, 19, 20]
+    known, fp4, portable, wgmma = (found[line] for line in sorted(found))
+    assert (says(known, "sm_120"), says(known, "sm_121"), says(known, "sm_89")) == ("yes", "no", "no")
+    assert (says(fp4, "sm_120a"), says(fp4, "sm_121a"), says(fp4, "sm_90a")) == ("yes", "no", "no")
+    assert (says(portable, "sm_120"), says(portable, "sm_121")) == ("yes", "no")
+    assert portable.arms[0].own.word(UNIVERSE.bit(UNIVERSE.by_name["sm_121"])) == "yes"
+    assert (says(wgmma, "sm_90"), says(wgmma, "sm_120")) == ("yes", "no")
+    assert [use.feature for use in wgmma.arms[0].features] == ["wgmma"]
+    assert {(r.line, r.role) for r in portable.related} >= {(1, Role.ALSO_CHANGE)}
+    assert all(gate.kind is Kind.BUILD_LIST and gate.rest.does is Does.SKIPS for gate in found.values())
+
+
+def test_a_known_list_that_raises() -> None:
+    found = gates(
+        "set(ARCHS 80 86 90)\nforeach(arch IN LISTS CMAKE_CUDA_ARCHITECTURES)\n  if(NOT arch IN_LIST ARCHS)\n"
+        '    message(FATAL_ERROR "sm_${arch} is not supported")\n  endif()\nendforeach()\n'
+    )
+    assert list(found) == [1]
+    assert (says(found[1], "sm_90"), says(found[1], "sm_89"), says(found[1], "sm_120")) == ("yes", "no", "no")
+    assert (found[1].rest.does, found[1].rest.message) == (Does.ERRORS, "sm_${arch} is not supported")
+
+
+@pytest.mark.parametrize(
+    ("condition", "yes", "no", "kind"),
+    [
+        ('"${GPU_ARCH}" STRLESS "70"', "sm_120 sm_100", "sm_70 sm_90", Kind.STRING_COMPARE),
+        ("GPU_ARCH LESS 70", "sm_61", "sm_70 sm_120", Kind.IF),
+        ("GPU_ARCH GREATER_EQUAL 90 AND GPU_ARCH LESS 120", "sm_90 sm_110", "sm_89 sm_120", Kind.IF),
+        ("NOT (GPU_ARCH EQUAL 90 OR GPU_ARCH EQUAL 100)", "sm_120 sm_89", "sm_90 sm_100", Kind.IF),
+        ('GPU_ARCH STREQUAL "90"', "sm_90", "sm_120", Kind.IF),
+        ('GPU_ARCH MATCHES "^(80|90)"', "sm_80 sm_90", "sm_120", Kind.IF),
+        ('"${GPU_ARCH}" VERSION_LESS "100"', "sm_90", "sm_120", Kind.IF),
+    ],
+)
+def test_comparisons(condition: str, yes: str, no: str, kind: Kind) -> None:
+    found = gates(
+        f'if(NOT DEFINED GPU_ARCH)\n  set(GPU_ARCH "120")\nendif()\nif({condition})\n  add_library(x a.cu)\nendif()\n'
+    )
+    assert list(found) == [4]
+    assert found[4].kind is kind
+    assert [says(found[4], target) for target in yes.split()] == ["yes"] * len(yes.split())
+    assert [says(found[4], target) for target in no.split()] == ["no"] * len(no.split())
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        'CMAKE_VERSION VERSION_LESS "3.18"',
+        "BUILD_TESTS",
+        'CMAKE_BUILD_TYPE STREQUAL "Debug"',
+        "MSVC",
+        "TARGET cuda_arch",
+    ],
+)
+def test_what_is_no_gate(condition: str) -> None:
+    assert gates(f"set(GPU_ARCH_NOTE 1)\nif({condition})\n  add_library(x a.cu)\nendif()\n") == {}
+
+
+def test_a_branch_that_refuses_and_one_that_reports() -> None:
+    found = gates(
+        'if(NOT DEFINED GPU_ARCH)\n  set(GPU_ARCH "120")\nendif()\nif("${GPU_ARCH}" STRLESS "70")\n'
+        '  message("refused: too old")\nelse()\n  message("building for ${GPU_ARCH}")\nendif()\n'
+    )
+    assert [arm.effect.does for arm in found[4].arms] == [Does.PRINTS, Does.WORK]
+    assert found[4].note("encoding") == "text"
+    assert (says(found[4], "sm_90", 1), says(found[4], "sm_120", 1)) == ("yes", "no")
+
+
+def test_a_named_bound_is_placed_where_it_is_defined() -> None:
+    found = gates(
+        'set(MIN_ARCH 80)\nif(CMAKE_CUDA_ARCHITECTURES LESS MIN_ARCH)\n  message(FATAL_ERROR "old")\nendif()\n'
+    )
+    assert list(found) == [1]
+    assert (says(found[1], "sm_75"), says(found[1], "sm_80")) == ("yes", "no")
+    assert found[1].rest.does is Does.WORK
+    assert [(r.line, r.role) for r in found[1].related] == [(2, Role.CALLER)]
+
+
+@pytest.mark.parametrize(
+    ("line", "yes", "no"),
+    [
+        ('set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real")', "sm_86 sm_90", "sm_75 sm_100 sm_120"),
+        ("set(CMAKE_CUDA_ARCHITECTURES 80 90)", "sm_86 sm_120", "sm_75"),  # plain numbers bring PTX
+        ("set(CMAKE_CUDA_ARCHITECTURES 90-virtual)", "sm_90 sm_120", "sm_89"),
+        ('set(TORCH_CUDA_ARCH_LIST "8.0;9.0+PTX")', "sm_86 sm_120", "sm_75"),
+        ("set(FP4_ARCHS 12.0a)", "sm_120", "sm_121 sm_100"),
+        ("set(FP4_ARCHS 12.0f)", "sm_120 sm_121", "sm_100"),
+        ("set(CUDA_ARCHS 12.0)", "sm_120 sm_121", "sm_110"),
+        ("set_target_properties(k PROPERTIES CUDA_ARCHITECTURES 90a)", "sm_90", "sm_100 sm_120"),
+        ("set_property(TARGET k PROPERTY CUDA_ARCHITECTURES 80-real 90-real)", "sm_89 sm_90", "sm_120"),
+        ('target_compile_options(k PRIVATE "-gencode=arch=compute_90a,code=sm_90a")', "sm_90", "sm_120"),
+        ("target_compile_options(k PRIVATE -gencode arch=compute_90,code=compute_90)", "sm_90 sm_120", "sm_89"),
+        ('set(F "-gencode arch=compute_80,code=\\"sm_80,compute_80\\"")', "sm_80 sm_120", "sm_75"),
+        ("list(APPEND F -arch=sm_90)", "sm_90 sm_120", "sm_89"),
+        ('cuda_archs_loose_intersection(K_ARCHS "8.0;8.6;9.0" "${CUDA_ARCHS}")', "sm_89 sm_90", "sm_120"),
+    ],
+)
+def test_lists_admit_what_loads_their_images(line: str, yes: str, no: str) -> None:
+    found = gates(line)
+    assert list(found) == [1]
+    assert [says(found[1], target) for target in yes.split()] == ["yes"] * len(yes.split())
+    assert [says(found[1], target) for target in no.split()] == ["no"] * len(no.split())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "set(CMAKE_CUDA_STANDARD 17)",
+        "set(TILE_SIZES 64 80 90)",
+        'set(PYTHON_SUPPORTED_VERSIONS "3.10" "3.11")',
+        'set(CUDA_VERSIONS "12.0;12.1")',
+        "cmake_minimum_required(VERSION 3.18) # sm_",
+        "set(ARCH_NAME hopper)",
+        "add_kernel(x 64 128)",
+    ],
+)
+def test_numbers_that_are_no_architectures(line: str) -> None:
+    assert gates(f"# CUDA_ARCH\n{line}\n") == {}
+
+
+def test_what_is_appended_to_one_variable_is_one_list() -> None:
+    text = (
+        'option(WITH_FP4 "" ON)\nset(F -O3 -gencode=arch=compute_90a,code=sm_90a)\n'
+        "if(WITH_FP4)\n  list(APPEND F -gencode=arch=compute_120a,code=sm_120a)\nendif()\n"
+        "if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)\n"
+        "  list(APPEND F -gencode=arch=compute_100a,code=sm_100a)\nendif()\n"
+    )
+    gate = gates(text)[2]
+    assert (says(gate, "sm_90"), says(gate, "sm_100"), says(gate, "sm_110")) == ("yes", "yes", "no")
+    assert says(gate, "sm_120") == "unknown"
+    assert gate.arms[0].assumed.word(UNIVERSE.bit(UNIVERSE.by_name["sm_120"])) == "yes"
+    assert gate.arms[0].assumes == ("WITH_FP4",)
+    assert says(gates(text, cuda="12.6")[2], "sm_100") == "no"
+
+
+def test_a_default_names_the_variable_that_overrides_it() -> None:
+    found = gates(
+        'if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)\n  set(CMAKE_CUDA_ARCHITECTURES "80-real;90-real")\nendif()\n'
+    )
+    assert found[2].rest.environment == ("CMAKE_CUDA_ARCHITECTURES",)
+    assert says(found[2], "sm_120") == "no"
+
+
+def test_functions_and_files_of_the_project_are_evaluated() -> None:
+    utils = (
+        "function(pick OUT SRC)\n  set(r)\n  foreach(a ${SRC})\n    foreach(t ${CUDA_ARCHS})\n"
+        '      if(a VERSION_LESS_EQUAL t)\n        set(r "${a}")\n      endif()\n    endforeach()\n  endforeach()\n'
+        "  set(${OUT} ${r} PARENT_SCOPE)\nendfunction()\nset(LIST_ARCHS 8.0)\n"
+    )
+    found = gates('include(utils.cmake)\npick(K_ARCHS "8.0;9.0;12.0")\n', utils=utils)
+    assert (says(found[2], "sm_89"), says(found[2], "sm_121"), says(found[2], "sm_75")) == ("yes", "yes", "no")
+
+
+def test_brackets_comments_and_escapes() -> None:
+    listfile = parse(b'#[[ set(X\n1) ]] set(A "a\\"b;#c" [=[d ]] e]=]) # f )\nif(A AND (B))\nendif()\n')
+    assert listfile.problems == ()
+    command, block = listfile.body
+    assert [a.text for a in command.arguments] == ["A", 'a\\"b;#c', "d ]] e"]  # type: ignore[union-attr]
+    assert isinstance(block, Block)
+    assert [a.text for a in block.parts[0].head.arguments] == ["A", "AND", "(", "B", ")"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("if(CUDA_ARCH)\n", "never closed"),
+        ("set(CUDA_ARCH 90)\nendif()\n", "unexpected endif() at line 2"),
+        ("set(CUDA_ARCH 90)\n@@@\n", "no command at line 2"),
+    ],
+)
+def test_broken_files_are_read_with_a_remark(text: str, problem: str) -> None:
+    assert any(problem in said for said in facts(text).problems)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b"set(CUDA_ARCH ${${${${${A}}}}})\n" * 200,
+        b"function(f)\n f()\nendfunction()\nf() # ARCH\n",
+        b"set(CUDA_ARCH 90)\nforeach(i RANGE 1000000)\n foreach(j RANGE 1000000)\n  set(x 1)\n"
+        b" endforeach()\nendforeach()\n",
+        b'set(CUDA_ARCH 90)\nset(x "aa")\nforeach(i RANGE 100)\n string(APPEND x "${x}${x}")\nendforeach()\n',
+        b'set(CUDA_ARCH 90)\nstring(REGEX MATCH "(a+)+$" y "' + b"a" * 5000 + b'b")\n',
+        b'set(CUDA_ARCH 90)\nstring(REGEX MATCH "a*a*a*a*a*c" y "' + b"a" * 5000 + b'b")\n',
+        b"if(NOT " * 5000 + b"ARCH",
+        b"if(" + b"(" * 5000 + b"ARCH" + b")" * 5001,
+        b"if(ARCH)\n" * 3000,
+        b"set(CUDA_ARCH [[" * 3000,
+        b'math(EXPR CUDA_ARCH "9**9**9**9")\n',
+        b"\xff\xfe set(CUDA_ARCH \x00 90)",
+    ],
+    ids=range(12),
+)
+def test_hostile_files_end_soon(hostile: bytes) -> None:
+    start = time.perf_counter()
+    facts(hostile)
+    assert time.perf_counter() - start < 8
+
+
+def test_regular_expressions_of_cmake() -> None:
+    assert replaced("([0-9]+)([0-9])", "\\1.\\2", "120") == "12.0"
+    assert matched("^([0-9]+)\\..*$", "12.0") == ("12.0", "12")
+    assert matched("x", "y") == ()
+    assert matched("(a|b)+$", "a" * 30) is None
+    assert matched("(", "a") is None
