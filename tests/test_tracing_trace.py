@@ -13,9 +13,11 @@ from archscan.catalog import load
 from archscan.catalog.targets import select
 from archscan.catalog.types import Catalog
 from archscan.errors import UserError
+from archscan.model.finding import Problem
 from archscan.model.report import Chain, Report, Step
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.tracing.commands import read_code, trace_text, traced
+from archscan.tracing.consumers import with_consumers
 from archscan.tracing.diff import compare
 from archscan.tracing.messages import explain_message
 from archscan.tracing.trace import trace
@@ -175,3 +177,19 @@ def test_deep_nesting_does_not_end_the_run(tmp_path: Path, catalog: Catalog) -> 
     )
     (chain,) = trace("ring_gather_deep", report, read_code(paths, SETTINGS, catalog))
     assert chain.sentence.startswith("no gate on the way")
+
+
+def test_a_consumer_behind_its_producer_is_a_finding(
+    make: Callable[..., tuple[Report, list[str]]], catalog: Catalog
+) -> None:
+    report, paths = make(trace_samples.opened(trace_samples.PRODUCER), trace_samples.CONSUMER)
+    found = with_consumers(report, read_code(paths, SETTINGS, catalog))
+    disagreeing = [f for f in found.findings if f.problem is Problem.DISAGREES]
+    assert "settings.py" in {f.path.rpartition("/")[2] for f in disagreeing}
+    assert all(any(r.path.endswith("jit/ring.py") and r.line == 9 for r in f.related) for f in disagreeing)
+    assert len({f.fingerprint for f in found.findings}) == len(found.findings)
+
+
+def test_a_producer_that_shuts_too_is_no_disagreement(both: tuple[Report, list[str]], catalog: Catalog) -> None:
+    report, paths = both
+    assert with_consumers(report, read_code(paths, SETTINGS, catalog)) == report

@@ -7,7 +7,7 @@ from pathlib import Path
 PRODUCER = {
     "ringlib/__init__.py": "",
     "ringlib/jit/__init__.py": "from .ring import gen_ring_module as gen_ring_module\n",
-    "ringlib/jit/env.py": 'from pathlib import Path\n\n_root = Path(__file__).parent\nCSRC_DIR = _root / "data" / "csrc"\n',
+    "ringlib/jit/env.py": 'import pathlib\n\nCSRC_DIR = pathlib.Path(__file__).parent / "data" / "csrc"\n',
     "ringlib/jit/context.py": """
 class Context:
     def flags(self, supported_major_versions=None):
