@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from archscan.model.finding import Advice, Consequence, Problem
+from archscan.model.finding import Advice, Consequence, Finding, Problem
 from archscan.model.report import Report
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import HIDDEN_FLAGS, Page, by_level, counts
@@ -41,9 +41,15 @@ def _first(report: Report, options: RenderOptions, shown: Page) -> Rows:
     if len(entries) <= _FEW:
         return []
     worst = sorted(entries, key=lambda e: -e.finding.risk.score)[:_FEW]
-    found = [e.finding for e in worst]
-    places = [f"{options.typed(f.path)}:{f.place.line}  {shortened(one_line(f.message), 60)}" for f in found]
+    places = [_where(e.finding, options) for e in worst]
     return [("look first" if not number else "", place) for number, place in enumerate(places)]
+
+
+def _where(finding: Finding, options: RenderOptions) -> str:
+    """The place, and as much of the message as fits beside it."""
+    place = f"{options.typed(finding.path)}:{finding.place.line}"
+    room = options.width - 14 - len(place)
+    return f"{place}  {shortened(one_line(finding.message), room)}" if room >= 20 else place
 
 
 def _files(report: Report, options: RenderOptions, shown: Page) -> Rows:
