@@ -13,7 +13,8 @@ from archscan.frontends.build.request import ARCH_NAME
 from archscan.frontends.build.syntax import Argument, Block, Command, Node
 
 _NOT_ARCH = re.compile(
-    r"version|standard|width|size|port|threads|jobs|level|policy|^CMAKE_(?!CUDA_ARCH)|python|torch_sup", re.I
+    r"version|standard|python|(?:^|_)(?:width|sizes?|ports?|threads|jobs|level|policy)(?:_|$)|^CMAKE_(?!CUDA_ARCH)",
+    re.IGNORECASE,
 )
 _PROPERTIES = ("CUDA_ARCHITECTURES",)
 
