@@ -57,4 +57,7 @@ def report(
         from archscan.tracing.consumers import with_consumers
 
         chained = with_consumers(chained, code)
-    return replace(chained, findings=wanted(chained.findings, settings))
+    kept = wanted(chained.findings, settings)
+    filtered = len(chained.findings) - len(kept)
+    hidden = (*chained.hidden, ("filtered out", filtered)) if filtered else chained.hidden
+    return replace(chained, findings=kept, hidden=hidden)
