@@ -12,13 +12,14 @@ from archscan.frontends.build.conditions import Answer, Condition, Word
 from archscan.frontends.build.images import list_images
 from archscan.frontends.build.lists import list_, numbers
 from archscan.frontends.build.request import Request
-from archscan.frontends.build.syntax import Argument, Block, Command, Listfile, Node
+from archscan.frontends.build.syntax import Argument, Block, Command, Listfile, Node, Part
 from archscan.frontends.build.texts import math, string
 from archscan.frontends.build.values import EMPTY, Origin, Scope, Value, joined, unknown
 
 _ONE_VARIABLE = re.compile(r"\$\{([^${}]+)\}")
+_NESTED = re.compile(r"\$\{[^}]*\$\{")
 _REFERENCE = re.compile(r"\$(ENV|CACHE)?\{([^${}]*)\}")
-_ESCAPE = re.compile(r"\\([nrt;\"\\$@()# ^{}])")
+_ESCAPE = re.compile(r"\\([nrt\"\\$@()# ^{}])")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 MAX_STEPS = 12_000
 MAX_DEPTH = 24
@@ -253,7 +254,20 @@ class _Interpreter:
             self.scope, self.certain = before, certain
 
     def foreach(self, block: Block) -> None:
+        """The body once for each value; the loop variable has its old value afterwards."""
         part = block.parts[0]
+        if not part.head.arguments:
+            return
+        before = self.scope.variables.get(part.head.arguments[0].text)
+        try:
+            self.loop(part)
+        finally:
+            if before is None:
+                self.scope.variables.pop(part.head.arguments[0].text, None)
+            else:
+                self.assign(part.head.arguments[0].text, before)
+
+    def loop(self, part: Part) -> None:
         for value in self.loop_values(part.head.arguments[1:]):
             self.assign(part.head.arguments[0].text, value)
             try:
@@ -352,7 +366,7 @@ class _Interpreter:
         return Value(text, frozenset({(self.path, argument.start)}) if is_list else frozenset())
 
     def substituted(self, text: str) -> Value:
-        for _ in range(6 if "${${" in text or text.count("${") > text.count("}") else 0):
+        for _ in range(6 if _NESTED.search(text) else 0):
             # ${${A}_B}: the inner one first, as part of a name
             inner = re.sub(r"\$\{([^${}]*)\}(?=[^{}]*\})", self.named, text)
             if inner == text:
