@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from archscan.catalog.types import Catalog
 from archscan.frontends.cuda.host.sites import function_name
 from archscan.model.gate import FeatureUse
 
+_MNEMONIC = re.compile(rb"(?<![\w.%])[a-z][a-z0-9_]*(?:(?:\.|::)[a-z0-9_]+)+(?=[^\w.(])")
 _HOPS = 4
 _MOST_DEFINITIONS = 3  # a name defined more often says nothing (`run`, `operator`)
 _MOST_FEATURES = 24
@@ -37,36 +39,87 @@ class Node:
     calls: frozenset[str]
 
 
-def nodes(data: bytes, features: Callable[[bytes], tuple[FeatureUse, ...]], names: Iterable[bytes]) -> tuple[Node, ...]:
-    """The functions and classes of a file, cut at closing braces in column one; `names` are identifiers of features."""
-    wanted = frozenset(names)
+class Vocabulary:
+    """Which features the mnemonics in asm texts and the names called stand for; each is looked up once."""
+
+    def __init__(self, catalog: Catalog, in_code: Callable[[bytes], tuple[FeatureUse, ...]]) -> None:
+        self._in_code = in_code
+        self._names = frozenset(n.encode() for f in catalog.features.values() for n in f.identifiers)
+        patterns = [f.identifier_pattern.pattern for f in catalog.features.values() if f.identifier_pattern]
+        self._pattern = re.compile(b"|".join(b"(?:" + p + b")" for p in patterns) or rb"(?!)")
+        self._known: dict[bytes, tuple[str, ...]] = {}
+        self._plain: set[bytes] = set()  # names that mean no feature
+
+    def mnemonic(self, text: bytes) -> tuple[str, ...]:
+        """The features that an instruction uses."""
+        return self._features(b"asm", text, b'asm volatile("' + text + b' %0, %1;" ::);')
+
+    def names(self, called: frozenset[bytes]) -> Iterator[tuple[bytes, str]]:
+        """The features that called names stand for."""
+        for name in called - self._plain:
+            if name not in self._names and not self._pattern.fullmatch(name):
+                self._plain.add(name)
+                continue
+            for feature in self._features(b"name", name, name + b"();"):
+                yield name, feature
+
+    def _features(self, kind: bytes, text: bytes, code: bytes) -> tuple[str, ...]:
+        key = kind + text
+        if key not in self._known:
+            self._known[key] = tuple(dict.fromkeys(u.feature for u in self._in_code(code)))
+        return self._known[key]
+
+
+def nodes(data: bytes, vocabulary: Vocabulary, with_calls: bool) -> tuple[Node, ...]:
+    """The functions and classes of a file, cut at closing braces in column one.
+
+    Without calls only those with instructions of their own: enough for library headers, which are called by name.
+    """
+    if not with_calls and b"asm" not in data:
+        return ()
     found: list[Node] = []
     line = 1
     for chunk in data.split(b"\n}"):
-        name, body = _defined(chunk)
-        if name:
-            called = _called(chunk[body:])
-            uses: tuple[FeatureUse, ...] = ()
-            if b"asm" in chunk or not wanted.isdisjoint(called):
-                first = line + chunk.count(b"\n", 0, body)
-                uses = tuple(replace(u, line=u.line + first - 1) for u in features(chunk[body:]))
-            calls = frozenset(c.decode("utf-8", "replace") for c in called if len(c) > 3)
-            found.append(Node(name, line + chunk.count(b"\n", 0, body), _first_of_each(uses), calls - {name}))
+        if with_calls or b"asm" in chunk:
+            node = _node(chunk, line, vocabulary, with_calls)
+            if node:
+                found.append(node)
         line += chunk.count(b"\n") + 1
     return tuple(found)
+
+
+def _node(chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> Node | None:
+    name, start = _defined(chunk)
+    if not name:
+        return None
+    called = _called(chunk[start:]) if with_calls else frozenset()
+    uses: dict[str, FeatureUse] = {}
+    if b"asm" in chunk:
+        for mnemonic in dict.fromkeys(_instructions(chunk, start, with_calls)):
+            for feature in vocabulary.mnemonic(mnemonic):
+                if feature not in uses:
+                    uses[feature] = FeatureUse(feature, line + chunk.count(b"\n", 0, chunk.find(mnemonic, start)))
+    for used, feature in vocabulary.names(called):
+        if feature not in uses:
+            uses[feature] = FeatureUse(feature, line + chunk.count(b"\n", 0, chunk.find(used, start)))
+    calls = frozenset(c.decode("utf-8", "replace") for c in called if len(c) > 3) - {name}
+    features = tuple(uses[f] for f in sorted(uses))
+    return Node(name, line + chunk.count(b"\n", 0, start), features, calls) if features or calls else None
+
+
+def _instructions(chunk: bytes, start: int, whole: bool) -> Iterator[bytes]:
+    """The mnemonics behind `asm`; of library code only those at the beginning of each statement."""
+    position = chunk.find(b"asm", start)
+    while position >= 0:
+        end = len(chunk) if whole else position + 300
+        yield from _MNEMONIC.findall(chunk, position, end)
+        position = chunk.find(b"asm", end)
 
 
 def _called(body: bytes) -> frozenset[bytes]:
     """The names before an opening bracket, `<` or `::`; methods of objects say nothing."""
     tokens = (piece[piece.rfind(b" ") + 1 :] for piece in body.translate(_CALLED).split(b"\x01"))
     return frozenset(token for token in tokens if b"." not in token) - _NOISE
-
-
-def _first_of_each(uses: tuple[FeatureUse, ...]) -> tuple[FeatureUse, ...]:
-    first: dict[str, FeatureUse] = {}
-    for use in uses:
-        first.setdefault(use.feature, use)
-    return tuple(first.values())
 
 
 def _defined(chunk: bytes) -> tuple[str, int]:

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
-from archscan.frontends.cuda.host.calls import Node, nodes
+from archscan.frontends.cuda.host.calls import Node, Vocabulary, nodes
 from archscan.frontends.cuda.host.lowering import Lowering
-from archscan.frontends.cuda.host.prefilter import asks_for_architecture, keys, pieces
+from archscan.frontends.cuda.host.prefilter import asks_for_architecture, pieces
 from archscan.frontends.cuda.host.sites import RawSite, raw_sites
 from archscan.frontends.cuda.host.summaries import Summariser
 from archscan.frontends.cuda.host.syntax import Unit
@@ -33,7 +33,7 @@ class _Tools:
 
     recogniser: Recogniser
     summariser: Summariser
-    identifiers: frozenset[bytes]
+    vocabulary: Vocabulary
 
 
 class _Key:
@@ -54,8 +54,7 @@ class _Key:
 @lru_cache(maxsize=4)
 def _tools(key: _Key) -> _Tools:
     recogniser = Recogniser(key.catalog)
-    identifiers = frozenset(n.encode() for f in key.catalog.features.values() for n in f.identifiers)
-    return _Tools(recogniser, Summariser(recogniser.in_code), identifiers)
+    return _Tools(recogniser, Summariser(recogniser.in_code), Vocabulary(key.catalog, recogniser.in_code))
 
 
 def recogniser_of(context: Context) -> Recogniser:
@@ -69,8 +68,8 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
     own = source.origin is Origin.OWN
     read = own or context.settings.include_vendored or source.origin is not Origin.VENDORED
     unit = reduced(source.data, tools.summariser) if read and asks_for_architecture(source.data) else Unit()
-    sites = raw_sites(source.data, messages=own)
-    functions = nodes(source.data, tools.recogniser.in_code, tools.identifiers)
+    sites = raw_sites(source.data, own)
+    functions = nodes(source.data, tools.vocabulary, with_calls=own)
     if not sites and not functions and unit == Unit():
         return None
     return HostIndex(source.path, unit, sites, functions)
@@ -78,8 +77,7 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
 
 def reduced(data: bytes, summariser: Summariser) -> Unit:
     """The parts of a file that may ask for the architecture, in the small syntax."""
-    offsets = keys(data)
-    units = [Lowering(data[p.start : p.end], summariser, p.start, p.row, offsets).unit() for p in pieces(data, offsets)]
+    units = [Lowering(data[p.start : p.end], summariser, p.start, p.row).unit() for p in pieces(data)]
     return Unit(
         functions=tuple(f for u in units for f in u.functions),
         constants=tuple(c for u in units for c in u.constants),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,6 +11,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
 from archscan.frontends.cuda.host.names import check_operator, is_check, seed_of, speaks_of_architecture
+from archscan.frontends.cuda.host.prefilter import may_ask
 from archscan.frontends.cuda.host.summaries import Summariser, failure_effect
 from archscan.frontends.cuda.host.syntax import (
     Alias,
@@ -41,6 +41,7 @@ from archscan.frontends.cuda.host.traversal import parts
 from archscan.model.gate import Place
 
 _BLANKS = re.compile(rb"\s*\\?\s+|\\\n")
+_MAY_MATTER = re.compile(rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(")  # a choice, an address, a comparison, a lambda
 _SUFFIX = re.compile(r"[uUlLzZ]+$")
 _DEPTH = 120  # deeper expressions become opaque: generated tables, hostile input
 _CASTS = frozenset({"static_cast", "const_cast", "reinterpret_cast", "int", "int32_t", "int64_t", "uint32_t", "bool"})
@@ -87,12 +88,15 @@ class Lowering:
     summariser: Summariser
     offset: int = 0
     row: int = 0
-    keys: list[int] | None = None  # offsets in the file where the architecture may be asked for; None = anywhere
+    ascii: bool = field(init=False)
     functions: list[Function] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
     templates: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     suspects: set[str] = field(default_factory=set)  # names given values that may be capabilities
+
+    def __post_init__(self) -> None:
+        self.ascii = self.data.isascii()
 
     def unit(self) -> Unit:
         """Everything the buffer declares, reduced."""
@@ -115,11 +119,16 @@ class Lowering:
         )
 
     def _column(self, at: int, column: int) -> int:
+        if self.ascii:
+            return column + 1
         line = self.data[at - column : at]
         return (column if line.isascii() else len(line.decode("utf-8", "replace"))) + 1
 
     def text(self, node: Node) -> str:
-        return _BLANKS.sub(b" ", self.data[node.start_byte : node.end_byte]).decode("utf-8", "replace")
+        text = self.data[node.start_byte : node.end_byte]
+        if len(text) > 30 and (b"\n" in text or b"  " in text):
+            text = _BLANKS.sub(b" ", text)
+        return text.decode("utf-8", "replace")
 
     # declarations
 
@@ -282,7 +291,7 @@ class Lowering:
         name_node = header.child_by_field_name("declarator")
         qualified = self.expr(name_node) if name_node else None
         name = qualified.name if qualified else ""
-        if not self._asks(node):
+        if not may_ask(self._bytes(node)):
             return
         before = self.data[node.start_byte : body.start_byte]
         block = (*self._member_initialisers(node), *self._statements(body))
@@ -299,13 +308,6 @@ class Lowering:
                 guards=guards,
             )
         )
-
-    def _asks(self, node: Node) -> bool:
-        """Whether a function holds a place where the architecture may be asked for."""
-        if self.keys is None:
-            return True
-        first = bisect_left(self.keys, node.start_byte + self.offset)
-        return first < len(self.keys) and self.keys[first] < node.end_byte + self.offset
 
     def _function_declarator(self, node: Node | None) -> Node | None:
         while node and node.type != "function_declarator":
@@ -601,12 +603,14 @@ class Lowering:
             check = self._check(call, name, node, after)
             if check:
                 return [check]
-        return [Evaluate(self.expr(inner))]
+        return [Evaluate(self.expr(inner))] if _MAY_MATTER.search(self._bytes(inner)) else []
 
     def _assignment(self, node: Node) -> list[Statement]:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         operator = node.child_by_field_name("operator")
         if not left or not right:
+            return []
+        if left.type == "subscript_expression" and not _MAY_MATTER.search(self._bytes(right)):
             return []
         target = self.expr(left)
         names = (

@@ -21,16 +21,9 @@ _SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major
 _CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
 _SOURCES = (b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first")
 
-_OPERATOR = rb"\)*\s*(?:[<>]=?|[=!]=)\s*"
-_KEY = re.compile(
-    rb"(?:[sS][mM]|[cC][cC]|[aA][rR][cC][hH]|apability|[mM]ajor|apacity|ersion|first)_?(?:\(\))?" + _OPERATOR + rb"\w"
-    rb"|switch\s*\([^;{}]*?(?:[sS][mM]|[cC][cC]|[aA]rch|[mM]ajor|ersion)"
-    rb"|[aA]ttrComputeCapability|ATTRIBUTE_COMPUTE_CAPABILITY|[.>]major\b"
-    rb"|(?:get|Get)_?(?:[sS][mM]|Cuda|cuda|[cC]ompute|[aA]rch|[dD]evice[A-Z_]?[sSaAcC])\w*\(\s*\w*\s*\)"
-    rb"|if\s+constexpr\s*\([^;{}]*?(?:[aA]rch|ARCH|[sS][mM]_?\d|is_major)"
-    rb"|^[ \t]*[^#\s/*][^#\n]*__CUDA_ARCH__",
-    re.M,
-)
+_ASKED = (b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(")  # predicates, in the squeezed copy
+_VALUES = (b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc", b".major",
+           b">major", b"sm_arch")  # fmt: skip
 _ALWAYS_WHOLE = 1 << 15  # smaller files are parsed whole
 
 
@@ -44,15 +37,20 @@ class Piece:
 
 
 def asks_for_architecture(data: bytes) -> bool:
-    """Whether C++ code in the file may ask which GPU it runs on."""
+    """Whether C++ code may ask which GPU it runs on."""
     if any(source in data for source in _SOURCES) or _outside_directives(data):
         return True
     squeezed = data.translate(_SQUEEZED, _DROPPED)
-    if any(_compares(squeezed, needle) for needle in _COMPARED):
+    if any(_compares(squeezed, needle) for needle in _COMPARED) or any(asked in squeezed for asked in _ASKED):
         return True
     if b"ifconstexpr(" in squeezed and _CONSTEXPR.search(squeezed):
         return True
     return b"switch(" in squeezed and _SWITCH.search(squeezed) is not None
+
+
+def may_ask(function: bytes) -> bool:
+    """Whether a function asks for the architecture or hands a capability on; looser than the question for a file."""
+    return any(value in function for value in _VALUES) or asks_for_architecture(function)
 
 
 def _compares(squeezed: bytes, needle: bytes) -> bool:
@@ -79,24 +77,14 @@ def _outside_directives(data: bytes) -> bool:
     return False
 
 
-def keys(data: bytes) -> list[int]:
-    """Offsets where code may ask for the architecture, rising."""
-    return [match.start() for match in _KEY.finditer(data)]
-
-
-def pieces(data: bytes, offsets: list[int]) -> Iterator[Piece]:
-    """The parts to parse: the whole of a small file, else what stands between braces in column one around each key."""
+def pieces(data: bytes) -> Iterator[Piece]:
+    """The parts to parse: the whole of a small file, else the pieces between braces in column one that may ask."""
     if len(data) <= _ALWAYS_WHOLE:
         yield Piece(0, len(data), 0)
         return
-    end = row = counted = 0
-    for offset in offsets:
-        if offset < end:
-            continue
-        start = data.rfind(b"\n}", 0, offset)
-        start = max(end, 0 if start < 0 else data.find(b"\n", start + 1))
-        stop = data.find(b"\n}", offset)
-        end = len(data) if stop < 0 else stop + 2
-        row += data.count(b"\n", counted, start)
-        counted = start
-        yield Piece(start, end, row)
+    start = row = 0
+    for chunk in data.split(b"\n}"):
+        if may_ask(chunk):
+            yield Piece(start, min(len(data), start + len(chunk) + 2), row)
+        start += len(chunk) + 2
+        row += chunk.count(b"\n") + 1

@@ -41,19 +41,24 @@ _SIZES = {
     "uint": 4, "double": 8, "long": 8, "int64_t": 8, "uint64_t": 8, "size_t": 8, "float2": 8, "int2": 8, "uint2": 8,
     "float4": 16, "int4": 16, "uint4": 16, "double2": 16, "ulonglong2": 16,
 }  # fmt: skip
-_DEFINITION = (
-    rb"^[ \t]*#[ \t]*define[ \t]+%b[ \t]+(?P<macro>[^\n]+)"
-    rb"|\b(?:constexpr|const)\b[\w\s:]*?\b%b\s*=\s*(?P<constant>[^;{}]+);"
+_DEFINITION = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+(?P<text>[^\n]+)"
+    rb"|\bconst(?:expr)?\b[^;={}()\n]*?\b(?P<name>\w+)\s*=\s*(?P<value>[^;{}]+);",
+    re.M,
 )
-_MESSAGE = re.compile(
-    rb"\b(?:[A-Z][A-Z0-9_]*(?:CHECK|ERROR|THROW|ASSERT|ENFORCE|FAIL|PANIC)[A-Z0-9_]*|throw|printf|assert|RuntimeCheck\w*"
-    rb"|Panic|NVTE_\w+)\b(?=\s*[(\w])[^;\"#]{0,400}\""
-)
+_REFUSALS = tuple(
+    re.compile(word + rb"[^;\"#]{0,400}\"")
+    for word in (
+        rb"CHECK\w*\s*\(", rb"ERROR\w*\s*\(", rb"THROW\w*\s*\(", rb"ASSERT\w*\s*\(", rb"ENFORCE\w*\s*\(",
+        rb"FAIL\w*\s*\(", rb"throw ", rb"printf\s*\(", rb"assert\s*\(", rb"RuntimeCheck\w*\s*\(", rb"Panic\w*\s*\(",
+    )
+)  # fmt: skip
 _WAIT = rb"cudaGridDependencySynchronize\s*\(|griddepcontrol\.wait|\bwait_on_dependent_grids\s*\("
 _TRIGGER = (
     rb"cudaTriggerProgrammaticLaunchCompletion\s*\(|griddepcontrol\.launch_dependents|\blaunch_dependent_grids\s*\("
 )
 _LONGEST_HEADER = 4000
+_MOST_NAMES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +84,14 @@ class Finder:
     find: Callable[[bytes, Lines], Iterator[RawSite]]
 
 
-def raw_sites(data: bytes, messages: bool) -> tuple[RawSite, ...]:
-    """Every site of a file in source order; error texts only if `messages`."""
+def raw_sites(data: bytes, own: bool) -> tuple[RawSite, ...]:
+    """Every site of a file in source order; of library headers only the halves of programmatic launches."""
     lines = Lines(data)
     found: list[RawSite] = []
-    for finder in _FINDERS:
+    for finder in _FINDERS if own else _FINDERS[:3]:
         if any(key in data for key in finder.keys):
             found += finder.find(data, lines)
-    if messages:
+    if own:
         found += _messages(data, lines)
     if not found:
         return ()
@@ -95,7 +100,7 @@ def raw_sites(data: bytes, messages: bool) -> tuple[RawSite, ...]:
 
 
 def _named(site: RawSite, scopes: Scopes) -> RawSite:
-    if site.function:
+    if site.function or site.kind is SiteKind.MESSAGE:
         return site
     around = scopes.function(site.place.start)
     name = around.name if around else ""
@@ -170,26 +175,39 @@ def _launches(data: bytes, lines: Lines) -> Iterator[RawSite]:
             yield RawSite(SiteKind.LAUNCH, name, lines.place(match.start(), match.end()))
 
 
-def _definitions(data: bytes, sizes: tuple[bytes, ...]) -> tuple[tuple[str, tuple[tuple[int, Expr], ...]], ...]:
-    """Every definition in the file of the names in `sizes`, and of the names in those."""
-    found: dict[str, tuple[tuple[int, Expr], ...]] = {}
-    pending = [n for size in sizes for n in _NAMES.findall(size)]
-    while pending and len(found) < 40:
-        name = pending.pop()
-        if name.decode() in found:
-            continue
-        entries = []
-        for match in re.finditer(_DEFINITION % (name, name), data, re.M):
-            text = (match["macro"] or match["constant"]).split(b"//")[0].strip()
-            value = expression(text, Lines(b"").place(0, 0))
-            if value is not None:
-                entries.append((match.start(), value))
-                pending += _NAMES.findall(text)
-        found[name.decode()] = tuple(entries)
-    return tuple((name, entries) for name, entries in found.items() if entries)
+class Definitions:
+    """The constants of a file by name, found in one pass when first asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._found: dict[bytes, list[tuple[int, bytes]]] | None = None
+
+    def of(self, sizes: list[bytes]) -> tuple[tuple[str, tuple[tuple[int, Expr], ...]], ...]:
+        """Every definition of the names in `sizes`, and of the names in those."""
+        found: dict[str, tuple[tuple[int, Expr], ...]] = {}
+        pending = [n for size in sizes for n in _NAMES.findall(size)]
+        nowhere = Lines(b"").place(0, 0)
+        while pending and len(found) < _MOST_NAMES:
+            name = pending.pop()
+            if name.decode() in found:
+                continue
+            entries = [(at, text, expression(text, nowhere)) for at, text in self._table().get(name, ())]
+            found[name.decode()] = tuple((at, value) for at, _, value in entries if value is not None)
+            pending += [n for _, text, _ in entries for n in _NAMES.findall(text)]
+        return tuple((name, entries) for name, entries in found.items() if entries)
+
+    def _table(self) -> dict[bytes, list[tuple[int, bytes]]]:
+        if self._found is None:
+            self._found = {}
+            for match in _DEFINITION.finditer(self._data):
+                text = (match["text"] or match["value"]).split(b"//")[0].strip()
+                if len(text) < 200:
+                    self._found.setdefault(match["macro"] or match["name"], []).append((match.start(), text))
+        return self._found
 
 
 def _shared(data: bytes, lines: Lines) -> Iterator[RawSite]:
+    definitions = Definitions(data)
     for match in _SHARED.finditer(data):
         before = data[max(0, match.start() - 12) : match.start()]
         kind = match["type"].decode("utf-8", "replace")
@@ -197,12 +215,18 @@ def _shared(data: bytes, lines: Lines) -> Iterator[RawSite]:
         if b"extern" in before or not unit or _commented(data, match.start()):
             continue
         yield from _resource(
-            SiteKind.STATIC_SHARED, match["name"], data, lines, match, _SIZE.findall(match["sizes"]), unit
+            SiteKind.STATIC_SHARED, match["name"], definitions, lines, match, _SIZE.findall(match["sizes"]), unit
         )
 
 
 def _resource(
-    kind: SiteKind, name: bytes, data: bytes, lines: Lines, match: re.Match[bytes], sizes: list[bytes], unit: int = 1
+    kind: SiteKind,
+    name: bytes,
+    definitions: Definitions,
+    lines: Lines,
+    match: re.Match[bytes],
+    sizes: list[bytes],
+    unit: int = 1,
 ) -> Iterator[RawSite]:
     exprs = [expression(size.strip(), lines.place(match.start(), match.end())) for size in sizes]
     known = tuple(e for e in exprs if e is not None)
@@ -214,7 +238,7 @@ def _resource(
             function="" if kind is SiteKind.STATIC_SHARED else name.decode("utf-8", "replace"),
             unit=unit,
             sizes=known,
-            names=_definitions(data, tuple(sizes)) if any(e.op is not Op.NUMBER for e in known) else (),
+            names=definitions.of(sizes) if any(e.op is not Op.NUMBER for e in known) else (),
         )
 
 
@@ -222,23 +246,28 @@ def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Lines], Iterator[Ra
     pattern = re.compile(rb"\b" + word + rb"\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
 
     def find(data: bytes, lines: Lines) -> Iterator[RawSite]:
+        definitions = Definitions(data)
         for match in pattern.finditer(data):
             if _commented(data, match.start()):
                 continue
             header, _ = _header(data, match.end())
             sizes = [s for s in re.split(rb",(?![^(<]*[)>])", match[1]) if s.strip()][: 2 if b"launch" in word else 3]
-            yield from _resource(kind, function_name(header).encode(), data, lines, match, sizes)
+            yield from _resource(kind, function_name(header).encode(), definitions, lines, match, sizes)
 
     return find
 
 
 def _messages(data: bytes, lines: Lines) -> Iterator[RawSite]:
-    for match in _MESSAGE.finditer(data):
-        text = message_of(data[match.end() - 1 : match.end() + 600])
-        if text and len(text) >= 10 and not _commented(data, match.start()):
-            word = re.match(rb"\w+", match[0])
-            detail = word[0].decode() if word else ""
-            yield RawSite(SiteKind.MESSAGE, text, lines.place(match.start(), match.end()), detail=detail)
+    for pattern in _REFUSALS:
+        for match in pattern.finditer(data):
+            text = message_of(data[match.end() - 1 : match.end() + 600])
+            if text and len(text) >= 10 and not _commented(data, match.start()):
+                begin = match.start()
+                while (begin and data[begin - 1 : begin].isalnum()) or data[begin - 1 : begin] == b"_":
+                    begin -= 1
+                word = re.match(rb"\w+", data[begin : begin + 80])
+                detail = word[0].decode("utf-8", "replace") if word else ""
+                yield RawSite(SiteKind.MESSAGE, text, lines.place(begin, match.end()), detail=detail)
 
 
 _FINDERS = (
