@@ -1,7 +1,8 @@
 """Fixtures: source files whose comments say which rule fires on which line for which target.
 
-`//~ rule-id @sm_120` (or `#~`) speaks of its own line, `//~^` of the line above, `//~?` of a known miss: it must not be found,
-so that it turns red when it is. A fixture is a file or a directory whose name begins with good or bad.
+`//~ rule-id @sm_120` (or `#~`) speaks of its own line, `//~^` of the line above, `//~?` of a known miss: it must not be
+found, so that it turns red when it is. `//~ silent @sm_120` says that a target finds nothing in the file. A fixture is a
+file or a directory whose name begins with good or bad, and is scanned for every target that it names.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from archscan.model.report import Report
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.pipeline import report, scan
 
+SILENT = "silent"
 FIXTURES = Path(__file__).parent / "fixtures"
 CATALOG = load()
 _ANNOTATION = re.compile(r"(?://|#)~(?P<mark>[\^?]*)(?P<said>(?:\s*[a-z][a-z-]*(?:\s+@\w+)+)+)\s*$")
@@ -43,7 +45,7 @@ def annotations(text: str, path: str) -> list[Expected]:
             continue
         where = number - match["mark"].count("^")
         for rule, targets in _ONE.findall(match["said"]):
-            assert rule in CATALOG.rules, f"{path}:{number}: no rule {rule}"
+            assert rule in CATALOG.rules or rule == SILENT, f"{path}:{number}: no rule {rule}"
             found += [Expected(t, path, where, rule, "?" in match["mark"]) for t in re.findall(r"@(\w+)", targets)]
     return found
 

@@ -60,7 +60,7 @@ def attributes_of(case: Case, form: str, advised: Advised) -> dict[str, str]:
 
 
 def _guards(case: Case) -> str:
-    """Whether a workaround is behind it, else whether the rest (an else, what follows) or an arm with a condition is."""
+    """A workaround, else the rest (an else, or what follows), else an arm with a condition."""
     if case.words.workaround:
         return "workaround"
     return "rest" if case.guarded == REST or case.gate.arms[case.guarded].is_else else "arm"

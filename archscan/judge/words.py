@@ -10,7 +10,6 @@ from archscan.model.gate import Gate
 
 _WORKAROUND = re.compile(
     r"work[\s-]?arounds?\b|\bquirks?\b|\bpicky\b|\b(?:hardware|driver|compiler|ptxas|library)\s+bug|\berrat(?:a|um)\b"
-    r"|\bhang(?:s|ing)?\b.{0,40}\bon\b"
     r"|\bdead-?locks?\b|\bmiscompil|\bfaults?\b.{0,30}\bon\b",
     re.I,
 )
