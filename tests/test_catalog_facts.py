@@ -232,9 +232,9 @@ def test_messages_and_packages_are_checked() -> None:
     ("path", "value", "message"),
     [
         (("architectures", 0, "family"), [50, 999], "999"),
-        (("architectures", 0, "limits", "max_thread_per_sm"), [1, "pg"], "max_thread_per_sm"),
-        (("architectures", 0, "limits", "max_threads_per_sm"), [1, "nowhere"], "nowhere"),
-        (("architectures", 0, "limits", "max_threads_per_sm"), "many", "expected a list"),
+        (("architectures", 0, "limits", "max_thread_per_sm"), "1 pg", "max_thread_per_sm"),
+        (("architectures", 0, "limits", "max_threads_per_sm"), "1 nowhere", "nowhere"),
+        (("architectures", 0, "limits", "max_threads_per_sm"), "many pg", "expected a number"),
         (("images", "cubin"), "same-mayor", "same-mayor"),
         (("architectures", 0, "variants"), ["x"], '"x"'),
         (("architectures", 0, "sm"), "fifty", "positive number"),

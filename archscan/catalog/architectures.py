@@ -85,12 +85,12 @@ def _architecture(entry: dict[str, Any], sources: dict[str, str], where: str) ->
 
 
 def _limit(value: Any, sources: dict[str, str], where: str) -> Limit:
-    pair = sequence(value, where)
-    if len(pair) != 2 or not (pair[0] is None or isinstance(pair[0], int)):
-        raise UserError(f"{where}: expected [number or null, sources]")
-    for source in text(pair[1], where).split():
+    number, *cited = text(value, where).split()
+    if not cited or not (number == "null" or number.isdigit()):
+        raise UserError(f'{where}: expected a number or null, and its sources: "1024 pg"')
+    for source in cited:
         one_of(source, sources, where)
-    return Limit(pair[0], "; ".join(sources[source] for source in pair[1].split()))
+    return Limit(None if number == "null" else int(number), "; ".join(sources[source] for source in cited))
 
 
 def _check_families(by_sm: dict[int, Architecture], where: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from archscan.catalog.masks import decode
+from archscan.catalog.masks import Decoder
 from archscan.catalog.reading import check_keys, mapping, nearest, text, texts
 from archscan.catalog.types import Feature
 from archscan.errors import UserError
@@ -37,12 +37,13 @@ def compile_features(raw: Any, universe: Universe, where: str) -> dict[str, Feat
     measured = mapping(root.get("measured"), where)
     check_keys(measured, described, f"{where}: measured")
     found: dict[str, Feature] = {}
+    decoder = Decoder(universe)
     for name, entry in described.items():
-        found[name] = _feature(name, mapping(entry, where), mapping(measured.get(name), where), universe, where)
+        found[name] = _feature(name, mapping(entry, where), mapping(measured.get(name), where), decoder, where)
     return {name: _with_fallback(feature, described[name], found, universe, where) for name, feature in found.items()}
 
 
-def _feature(name: str, entry: dict[str, Any], measured: dict[str, Any], universe: Universe, where: str) -> Feature:
+def _feature(name: str, entry: dict[str, Any], measured: dict[str, Any], decoder: Decoder, where: str) -> Feature:
     place = f"{where}: {name}"
     check_keys(entry, KEYS, place, ("title",))
     check_keys(measured, MEASURED_KEYS, place)
@@ -53,9 +54,9 @@ def _feature(name: str, entry: dict[str, Any], measured: dict[str, Any], univers
         id=name,
         group=text(entry.get("group", name), place),
         title=text(entry["title"], place),
-        mask=decode(measured.get("have", ""), universe, place),
+        mask=decoder.mask(measured.get("have", ""), place),
         source=text(measured.get("source", ""), place),
-        lowering=tuple((kind, decode(targets, universe, place)) for kind, targets in lowering.items()),
+        lowering=tuple((kind, decoder.mask(targets, place)) for kind, targets in lowering.items()),
         identifiers=frozenset(texts(entry.get("names"), place)),
         identifier_patterns=texts(entry.get("patterns"), place),
         mnemonics=texts(entry.get("asm"), place),

@@ -11,6 +11,20 @@ from archscan.model.target import Target, Universe
 _TOKEN = re.compile(r"(\d+)(\*|[af]*)")
 
 
+class Decoder:
+    """Reads sets of targets of a universe; the same text is read once."""
+
+    def __init__(self, universe: Universe) -> None:
+        self._universe = universe
+        self._known: dict[str, int] = {}
+
+    def mask(self, text: str, where: str) -> int:
+        """The mask of a set of targets; UserError with the nearest name for a target that does not exist."""
+        if text not in self._known:
+            self._known[text] = decode(text, self._universe, where)
+        return self._known[text]
+
+
 def decode(text: str, universe: Universe, where: str) -> int:
     """The mask of a set of targets; UserError with the nearest name for a target that does not exist."""
     mask = 0

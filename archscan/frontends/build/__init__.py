@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from archscan.catalog.recognise import Recogniser
+from archscan.catalog.types import Catalog
 from archscan.frontends.build.gates import Evaluated, gates
 from archscan.frontends.build.interpreter import Function, Project, evaluate
 from archscan.frontends.build.literals import literals
@@ -80,7 +81,7 @@ class BuildFrontEnd:
         if any(trace.exhausted for trace in (plain, *traces.values())):
             problems = (*problems, "too long to evaluate: what comes late in it was not looked at")
         evaluated = Evaluated(
-            source.path, source.data, listfile, written, plain, traces, catalog, Recogniser(catalog), inputs
+            source.path, source.data, listfile, written, plain, traces, catalog, _recogniser(catalog), inputs
         )
         return FileFacts(
             path=source.path,
@@ -92,6 +93,16 @@ class BuildFrontEnd:
             suppressions=suppressions(source.data),
             problems=problems,
         )
+
+
+_RECOGNISERS: dict[str, Recogniser] = {}  # by the digest of the catalog: what one looked up is known to the next file
+
+
+def _recogniser(catalog: Catalog) -> Recogniser:
+    if catalog.digest not in _RECOGNISERS:
+        _RECOGNISERS.clear()
+        _RECOGNISERS[catalog.digest] = Recogniser(catalog)
+    return _RECOGNISERS[catalog.digest]
 
 
 def _functions(path: str, body: tuple[Node, ...]) -> list[tuple[str, Function]]:
