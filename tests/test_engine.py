@@ -78,6 +78,7 @@ class Placed(Words):
 def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
     monkeypatch.setattr(registry, "front_ends", lambda layers=frozenset(): (Placed(),))
     monkeypatch.setattr(engine, "_ALONE", 0)
+    monkeypatch.setattr(cache, "_code", str)  # an edit of archscan while its tests run is no change of theirs
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     Words.indexed.clear()
     yield Words.indexed
@@ -354,3 +355,26 @@ def test_progress_is_told(project: Path) -> None:
     told: list[tuple[int, int]] = []
     scan(project, 2, watch=lambda done, total: told.append((done, total)))
     assert told[-1] == (40, 40)
+
+
+def test_indexes_of_the_real_front_ends_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A type that the cache refuses to load would cost every later run a full scan, silently."""
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    from archscan.catalog import load
+
+    catalog = load()
+    example = Path(__file__).resolve().parents[1] / "examples"
+    if not any(example.rglob("*.cuh")):
+        pytest.skip("no example in this checkout")
+    facts = pipeline.scan([str(example)], catalog, ScanSettings(jobs=1))
+    memory = cache.Cache(cache.default_directory(), [str(example)], ScanSettings(jobs=1), catalog.digest)
+    from archscan.sources import discover
+
+    sources = discover([str(example)], ScanSettings()).sources
+    assert len(memory.indexes(sources)) > 0
+    assert memory.facts(sources) is not None or memory._tree is not None
+    snapshots = [p for p in cache.default_directory().iterdir() if p.suffix == ".facts"]
+    loaded = memory._load(snapshots[0].name, cache.Snapshot)
+    assert loaded is not None
+    assert loaded.files == facts.files
