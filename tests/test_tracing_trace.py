@@ -133,7 +133,8 @@ def test_findings_carry_their_chain(both: tuple[Report, list[str]]) -> None:
     chained = {(f.path.rpartition("/")[2], f.place.line): f for f in report.findings if f.chain == "ring"}
     assert set(chained) == {("ring.py", 9), ("aot.py", 10), ("ring_reduce.cuh", 6)}
     also = [(r.path.rpartition("/")[2], r.line) for r in chained["ring.py", 9].related if r.role.value == "also-change"]
-    assert also == [("aot.py", 10), ("ring_reduce.cuh", 6)]
+    assert ("ring_reduce.cuh", 6) in also  # and aot.py, unless its advice is to leave it
+    assert ("ring.py", 9) not in also
     assert [c.id for c in report.chains] == ["ring"]
 
 

@@ -53,7 +53,8 @@ def _gathered(report: Report) -> Iterable[Gathered]:
     if not any(link.kind is LinkKind.JIT_SPEC for found in links.values() for link in found):
         return
     paths = Paths(files)
-    includes = Includes(links, paths)
+    vendored = frozenset(path for path, f in files.items() if f.origin is Origin.VENDORED)
+    includes = Includes(links, paths, vendored)
     known = states(report)
     calling = _by_call(known)
     for extension in extensions(links, paths):

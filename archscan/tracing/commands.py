@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from archscan import __version__
@@ -68,18 +69,28 @@ def trace_text(report: Report, typed: Typed = str) -> str:
 
 def _chain_text(chain: Chain, target: str, typed: Typed) -> str:
     lines = [f"{chain.id} on {target}"]
-    last = len(chain.steps) - 1
-    for i, step in enumerate(chain.steps):
-        lines += _step_text(step, "└─ " if i == last else "├─ ", "   " if i == last else "│  ", typed)
+    branches = [list(group) for _, group in groupby(chain.steps, _branch)]
+    for i, steps in enumerate(branches):
+        last = i == len(branches) - 1
+        lines += _branch_lines(steps, "└─ " if last else "├─ ", "   " if last else "│  ", typed)
     return "\n".join([*lines, "", *_sentence_lines(chain.sentence), ""])
 
 
-def _step_text(step: Step, branch: str, bar: str, typed: Typed) -> Iterable[str]:
-    place = typed(step.path) + (f":{step.line}" if step.line else "")
-    reach = "  (built, not run)" if step.reach == "built" else ""
-    yield f"{branch}{_MARKS.get(step.state, ' ')} {step.state:<7} {step.layer:<12} {place}{reach}"
-    if step.role != "file" or step.state != "clean" or "gate" in step.message:
-        yield f"{bar}            {' '.join(step.message.split())}"
+def _branch(step: Step) -> tuple[str, ...]:
+    """Neighbouring gates of one file with one answer share a branch."""
+    return (step.path, step.state, step.reach, step.layer, step.role, "" if step.role == "gate" else step.message)
+
+
+def _branch_lines(steps: list[Step], branch: str, bar: str, typed: Typed) -> Iterable[str]:
+    first = steps[0]
+    numbers = ",".join(str(s.line) for s in steps if s.line)
+    place = typed(first.path) + (f":{numbers}" if numbers else "")
+    reach = "  (built, not run)" if first.reach == "built" else ""
+    yield f"{branch}{_MARKS.get(first.state, ' ')} {first.state:<7} {first.layer:<12} {place}{reach}"
+    for message in dict.fromkeys(" ".join(s.message.split()) for s in steps):
+        saying = [str(s.line) for s in steps if " ".join(s.message.split()) == message]
+        which = "" if len(saying) == len(steps) else f"{', '.join(saying)}: "
+        yield f"{bar}            {which}{message}"
 
 
 def _sentence_lines(sentence: str) -> list[str]:

@@ -30,10 +30,13 @@ class Extension:
 
 
 class Includes:
-    """The include graph over scanned files."""
+    """The include graph over scanned files; those in `outside` are not followed."""
 
-    def __init__(self, links: Mapping[str, Iterable[Link]], paths: Paths) -> None:
+    def __init__(
+        self, links: Mapping[str, Iterable[Link]], paths: Paths, outside: frozenset[str] = frozenset()
+    ) -> None:
         self._links = links
+        self._outside = outside
         self._paths = paths
         self._direct: dict[str, tuple[str, ...]] = {}
         self._closure: dict[str, tuple[str, ...]] = {}
@@ -47,7 +50,7 @@ class Includes:
             for link in self._links.get(path, ()):
                 if link.kind is LinkKind.INCLUDES:
                     found += self._found(path, link)
-            self._direct[path] = tuple(dict.fromkeys(found))
+            self._direct[path] = tuple(p for p in dict.fromkeys(found) if p not in self._outside)
         return self._direct[path]
 
     def _found(self, path: str, link: Link) -> tuple[str, ...]:

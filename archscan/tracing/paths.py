@@ -27,6 +27,9 @@ class Paths:
 
         `base` is a directory that the path is known to lie below, as far as the code tells ("data/csrc").
         """
+        name = target.rpartition("/")[2]
+        if name not in self._by_name and "*" not in name:
+            return ()
         beside = normpath(f"{dirname(near)}/{target}") if near else target
         if not base and beside in self.known:
             return (beside,)

@@ -11,11 +11,12 @@ from archscan.model.report import Report, Step
 
 OPEN, SHUT, UNKNOWN, CLEAN = "open", "shut", "unknown", "clean"
 RUN, BUILT = "run", "built"
+_SAYS = {OPEN: "lets it in", SHUT: "shuts it out", UNKNOWN: "undecided"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # compared by identity: hashing whole gates cost most of a trace
 class GateState:
-    """A gate and its answer for the target."""
+    """A gate and its answer for the target. `states` makes one for each gate of a report."""
 
     gate: Gate
     state: str
@@ -39,7 +40,7 @@ class GateState:
         return Step(self.gate.layer.value, self.gate.path, self.line, self.state, reach, fingerprint, self.text(why))
 
     def text(self, why: str = "") -> str:
-        said = self.finding.message if self.finding else _condition(self.gate)
+        said = self.finding.message if self.finding else f"{_SAYS[self.state]}: {_condition(self.gate)}"
         return f"{said} ({why})" if why else said
 
 
