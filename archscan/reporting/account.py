@@ -92,7 +92,8 @@ def _undecided(report: Report, options: RenderOptions, shown: Page) -> Rows:
     names = Counter(one_line(name) for u in undecided for name in u.unknowns)
     common = ", ".join(f"{name} ({number})" for name, number in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:5])
     more = f" and {len(names) - 5} more names" if len(names) > 5 else ""
-    return [("undecided", f"they rest on {common}{more}: settle with -D or -U; -v lists them")] if common else []
+    settled = "; some can be settled with -D or -U" if any(u.settle for u in undecided) else ""
+    return [("undecided", f"they rest on {common}{more}{settled}; -v lists them")] if common else []
 
 
 def _fixable(report: Report, options: RenderOptions, shown: Page) -> Rows:

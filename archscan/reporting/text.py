@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import click
 
-from archscan.model.finding import Evidence, Finding, Level, Problem
-from archscan.model.gate import Place, Role
+from archscan.model.finding import Advice, Evidence, Finding, Level, Problem
+from archscan.model.gate import Place, Related, Role
 from archscan.model.report import Report
 from archscan.reporting.account import account
 from archscan.reporting.options import RenderOptions
@@ -30,7 +30,8 @@ from archscan.reporting.words import (
 
 _COLORS = {Level.BLOCKED: "magenta", Level.HIGH: "red", Level.MEDIUM: "yellow", Level.LOW: "cyan", Level.INFO: "blue"}
 _MOST_REASONS = 2
-_MOST_RELATED = 4
+_MOST_RELATED = 3
+_MOST_PLACES = 6
 _TAB = "    "
 
 
@@ -73,7 +74,7 @@ def _block(block: Block, canvas: _Canvas) -> list[str]:
 
 def _chain_header(block: Block, canvas: _Canvas) -> list[str]:
     assert block.chain
-    findings = [f for e in block.entries for f in (e.finding, *e.others)]
+    findings = [f for f in canvas.report.findings if f.chain == block.chain.id and f.advice is not Advice.LEAVE]
     files = len({f.path for f in findings})
     name = visible(block.chain.name)
     title = f"chain {name}: {counted(len(findings), 'finding')} in {counted(files, 'file')}"
@@ -242,7 +243,7 @@ def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
     reasons = finding.risk.reasons
     most = len(reasons) if canvas.options.verbosity > 0 else _MOST_REASONS
     for reason in reasons[:most]:
-        lines += _note("risk", one_line(reason.text) + _sources(reason.evidence, finding, canvas), margin, canvas)
+        lines += _note("risk", one_line(reason.text) + _sources(reason.evidence, finding), margin, canvas)
         if canvas.options.verbosity > 0:
             for evidence in reason.evidence:
                 lines += _note("    ", _evidence(evidence), margin, canvas)
@@ -250,30 +251,31 @@ def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
         lines += _note("risk", f"{counted(len(reasons) - most, 'more reason')} (-v)", margin, canvas)
     if finding.assumes:
         lines += _note("if", "holds where " + ", ".join(finding.assumes), margin, canvas)
-    if finding.unknowns:
-        lines += _note("if", "unknown: " + ", ".join(finding.unknowns) + " (settle with -D or -U)", margin, canvas)
+    unknown = [name for name in finding.unknowns if name not in finding.assumes]
+    if unknown:
+        lines += _note("if", "unknown: " + ", ".join(unknown), margin, canvas)
     return [*lines, *_related(finding, margin, canvas), *_fix(finding, margin, canvas), *_others(entry, margin, canvas)]
 
 
-def _sources(evidence: Sequence[Evidence], finding: Finding, canvas: _Canvas) -> str:
+def _sources(evidence: Sequence[Evidence], finding: Finding) -> str:
     """`  [source; source, medium]` for the evidence behind a reason; a confidence that is high goes without saying."""
     said = []
     for one in evidence:
-        source = _near(one.source, finding, canvas)
+        source = _near(one.source, finding)
         confidence = "" if one.confidence == "high" else f", {one.confidence}"
         if source:
             said.append(one_line(source) + confidence + (", yours" if one.by_user else ""))
     return f"  [{'; '.join(dict.fromkeys(said))}]" if said else ""
 
 
-def _near(source: str, finding: Finding, canvas: _Canvas) -> str:
+def _near(source: str, finding: Finding) -> str:
     """A source that is a place in the code, in few words: nothing if it is the finding's own, `line 7` in its file."""
     path, colon, line = source.rpartition(":")
     if not colon or not line.isdigit() or " " in path:
         return source
     if path == finding.path:
         return "" if int(line) == finding.place.line else f"line {line}"
-    return f"{canvas.path(path)}:{line}"
+    return source
 
 
 def _evidence(evidence: Evidence) -> str:
@@ -291,15 +293,30 @@ _ROLE_WORDS = {
 
 
 def _related(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
+    """Related places; those that mean the same in one line."""
+    groups: dict[tuple[Role, str], list[Related]] = {}
+    for place in finding.related:
+        groups.setdefault((place.role, place.message), []).append(place)
     lines: list[str] = []
-    most = len(finding.related) if canvas.options.verbosity > 0 else _MOST_RELATED
-    for place in finding.related[:most]:
-        where = _near(f"{place.path}:{place.line}", finding, canvas) or f"line {place.line}"
-        words = f"{where}  {one_line(place.message)}" if place.message else where
-        lines += _note(_ROLE_WORDS[place.role], words, margin, canvas)
-    if len(finding.related) > most:
-        lines += _note("also", f"{counted(len(finding.related) - most, 'more place')} (-v)", margin, canvas)
+    most = len(groups) if canvas.options.verbosity > 0 else _MOST_RELATED
+    for (role, message), places in list(groups.items())[:most]:
+        lines += _note(_ROLE_WORDS[role], f"{_where(places, finding, canvas)}  {one_line(message)}", margin, canvas)
+    if len(groups) > most:
+        lines += _note("also", f"{counted(len(groups) - most, 'more place')} (-v)", margin, canvas)
     return lines
+
+
+def _where(places: Sequence[Related], finding: Finding, canvas: _Canvas) -> str:
+    """Places in few words: `lines 7, 9; other.cuh:12`. The finding's own file goes without saying."""
+    most = len(places) if canvas.options.verbosity > 0 else _MOST_PLACES
+    here = [str(p.line) for p in places[:most] if p.path == finding.path]
+    words = [f"line{'s' * (len(here) > 1)} {', '.join(here)}"] if here else []
+    elsewhere: dict[str, list[str]] = {}
+    for place in places[:most]:
+        if place.path != finding.path:
+            elsewhere.setdefault(place.path, []).append(str(place.line))
+    words += [f"{visible(path)}:{','.join(numbers)}" for path, numbers in elsewhere.items()]
+    return "; ".join(words) + (f" and {len(places) - most} more" if len(places) > most else "")
 
 
 def _fix(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
