@@ -13,7 +13,7 @@ from archscan.catalog import load, reading, with_evidence
 from archscan.catalog.architectures import compile_architectures
 from archscan.catalog.evidence import compile_evidence
 from archscan.catalog.macros import compile_macros
-from archscan.catalog.messages import compile_messages, matching
+from archscan.catalog.messages import check_patterns, compile_messages, matching
 from archscan.catalog.packages import compile_packages
 from archscan.catalog.rules import compile_rule
 from archscan.errors import UserError
@@ -220,7 +220,9 @@ def test_messages_and_packages_are_checked() -> None:
         compile_messages({"messages": [{"id": "x", "patern": "y"}]}, "messages.yaml")
     row = dict.fromkeys(("id", "title", "meaning", "advice", "source", "example"), "x")
     with pytest.raises(UserError, match="not a regular expression"):
-        compile_messages({"messages": [{**row, "pattern": "(", "layers": ["host"]}]}, "messages.yaml")
+        rows = compile_messages({"messages": [{**row, "pattern": "(", "layers": ["host"]}]}, "messages.yaml")
+        check_patterns(rows, "messages.yaml")
+    check_patterns(CATALOG.messages, "messages.yaml")
     with pytest.raises(UserError) as caught:
         compile_packages({"facade": []}, "packages.yaml")
     assert "facades" in caught.value.hint

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from archscan.catalog import messages
 from archscan.catalog.architectures import compile_architectures
 from archscan.catalog.evidence import compile_evidence, overlaid
 from archscan.catalog.features import check_patterns, compile_features
@@ -101,5 +102,7 @@ def _with_facts(catalog: Catalog, name: str, raw: Any, where: str) -> Catalog:
         rows = compile_evidence(raw, catalog.features, catalog.architectures, where, by_user=True)
         return replace(catalog, evidence=overlaid(catalog.evidence, rows))
     if name == "messages":
-        return replace(catalog, messages=(*compile_messages(raw, where), *catalog.messages))
+        families = compile_messages(raw, where)
+        messages.check_patterns(families, where)
+        return replace(catalog, messages=(*families, *catalog.messages))
     return replace(catalog, packages=merged([catalog.packages, compile_packages(raw, where)]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from archscan.catalog.reading import check_keys, mapping, nearest, sequence, text, texts
@@ -46,9 +45,7 @@ def compile_macros(raw: Any, universe: Universe, where: str) -> MacroFacts:
         defined_for=dict.fromkeys(function_like, universe.all),
         toolkit={name: text(value, where) for name, value in mapping(root.get("toolkit"), where).items()},
         known_undefined=frozenset(mapping(root.get("known_undefined"), where)),
-        undefined_patterns=tuple(
-            re.compile(texts(p, where)[0]) for p in sequence(root.get("undefined_patterns"), where)
-        ),
+        undefined_like=tuple(texts(p, where)[0] for p in sequence(root.get("undefined_patterns"), where)),
         unsettled=frozenset(mapping(root.get("unsettled"), where)),
     )
 

@@ -15,7 +15,7 @@ LAYERS = (*(layer.value for layer in Layer), "driver", "toolkit")
 
 
 def compile_messages(raw: Any, where: str) -> tuple[dict[str, object], ...]:
-    """The checked rows in their order; `pattern` is compiled, and every row's `example` matches it first."""
+    """The checked rows in their order. Patterns stay text: compiling all of them costs more than a small scan."""
     root = mapping(raw, where)
     check_keys(root, ("messages",), where)
     return tuple(_row(mapping(entry, where), where) for entry in sequence(root.get("messages"), where))
@@ -24,19 +24,22 @@ def compile_messages(raw: Any, where: str) -> tuple[dict[str, object], ...]:
 def _row(entry: dict[str, Any], where: str) -> dict[str, object]:
     place = f"{where}: {entry.get('id', '?')}"
     check_keys(entry, KEYS, place, REQUIRED)
-    try:
-        pattern = re.compile(text(entry["pattern"], place), re.IGNORECASE)
-    except re.error as error:
-        raise UserError(f"{place}: not a regular expression: {entry['pattern']}", str(error)) from error
     layers = tuple(one_of(layer, LAYERS, f"{place}: layers") for layer in texts(entry["layers"], place))
-    texts_of = {key: text(entry[key], place) for key in ("id", "title", "meaning", "advice", "source", "example")}
-    return {**texts_of, "pattern": pattern, "layers": layers, "topic": text(entry.get("topic", ""), place)}
+    texts_of = {
+        key: text(entry[key], place) for key in ("id", "title", "pattern", "meaning", "advice", "source", "example")
+    }
+    return {**texts_of, "layers": layers, "topic": text(entry.get("topic", ""), place)}
 
 
 def matching(messages: tuple[dict[str, object], ...], pasted: str) -> dict[str, object] | None:
     """The first row whose pattern occurs in a pasted text, or None."""
+    return next((row for row in messages if re.search(str(row["pattern"]), pasted, re.IGNORECASE)), None)
+
+
+def check_patterns(messages: tuple[dict[str, object], ...], where: str) -> None:
+    """Nothing if every pattern compiles; UserError with the row otherwise. For files of the user, and in tests."""
     for row in messages:
-        pattern = row["pattern"]
-        if isinstance(pattern, re.Pattern) and pattern.search(pasted):
-            return row
-    return None
+        try:
+            re.compile(str(row["pattern"]))
+        except re.error as error:
+            raise UserError(f"{where}: {row['id']}: not a regular expression: {row['pattern']}", str(error)) from error

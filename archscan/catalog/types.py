@@ -39,7 +39,7 @@ class MacroFacts:
     defined_for: dict[str, int]
     toolkit: dict[str, str]  # value templates of __CUDACC_VER_MAJOR__, CUDART_VERSION, ...
     known_undefined: frozenset[str]  # __HIP__, _MSC_VER, __CUDACC_RTC__, ...
-    undefined_patterns: tuple[re.Pattern[str], ...] = ()
+    undefined_like: tuple[str, ...] = ()  # regular expressions for whole names of the same kind
     unsettled: frozenset[str] = frozenset()  # defined in both passes, with a value that the build decides
 
     def toolkit_values(self, cuda: str) -> dict[str, str]:
@@ -50,7 +50,7 @@ class MacroFacts:
 
     def is_undefined(self, name: str) -> bool:
         """Whether another compiler than nvcc defines `name`."""
-        return name in self.known_undefined or any(p.fullmatch(name) for p in self.undefined_patterns)
+        return name in self.known_undefined or any(re.fullmatch(pattern, name) for pattern in self.undefined_like)
 
 
 @dataclass(frozen=True)
