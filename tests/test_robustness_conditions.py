@@ -1,0 +1,232 @@
+"""Random conditions against a second evaluator that knows nothing of the first: one value per target, C rules, Kleene.
+
+The reference walks the expression tree it generated itself, so it shares neither lexer nor parser with the product.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archscan.frontends.cuda.conditions import Evaluator
+from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, state_of, uniform
+
+EXAMPLES = int(os.environ.get("ARCHSCAN_FUZZ_EXAMPLES", "150"))
+TARGETS = 4
+ALL = (1 << TARGETS) - 1
+WRAP = 1 << 64
+
+# name -> what it is for each target: a number, "undefined", "unknown" (perhaps defined) or "some" (defined somehow)
+MACROS: dict[str, tuple[object, ...]] = {
+    "ARCH": ("undefined", 900, 1000, 1200),
+    "FEAT": ("undefined", 1, "undefined", "undefined"),
+    "UNSIGNED": ((7, True), (7, True), (7, True), (7, True)),
+    "ZERO": (0, 0, 0, 0),
+    "NEGATIVE": (-1, -1, -1, -1),
+    "ABSENT": ("undefined",) * 4,
+    "OPEN": ("unknown",) * 4,
+    "PARTLY": ("unknown", 1, 0, "some"),
+    "SET": ("some",) * 4,
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A 64-bit number of the preprocessor; None = unknown. An error (division by zero) is unknown too."""
+
+    number: int | None
+    unsigned: bool = False
+
+
+def _wrapped(number: int, unsigned: bool) -> Value:
+    number %= WRAP
+    return Value(number if unsigned or number < WRAP // 2 else number - WRAP, unsigned)
+
+
+@dataclass(frozen=True)
+class Node:
+    """An expression: its text, and its value for each target."""
+
+    text: str
+    values: tuple[Value, ...]
+    atom: bool = False
+
+    def inner(self) -> str:
+        return self.text if self.atom else f"({self.text})"
+
+
+def _state(name: str) -> State:
+    parts: dict[Definition, int] = {}
+    for target, what in enumerate(MACROS[name]):
+        if isinstance(what, str):
+            definition = {"undefined": UNDEFINED, "unknown": UNKNOWN, "some": SOME}[what]
+        else:
+            number, suffix = (what[0], "u") if isinstance(what, tuple) else (what, "")
+            definition = Definition(None, f"({number})" if int(number) < 0 else f"{number}{suffix}")
+        parts[definition] = parts.get(definition, 0) | 1 << target
+    return state_of(parts)
+
+
+STATES = {name: _state(name) for name in MACROS}
+
+
+def _macro_value(what: object) -> Value:
+    if what == "undefined":
+        return Value(0)
+    if isinstance(what, str):
+        return Value(None)
+    return Value(what[0], True) if isinstance(what, tuple) else Value(int(what))  # type: ignore[call-overload]
+
+
+def _defined_value(what: object) -> Value:
+    return Value(None) if what == "unknown" else Value(int(what != "undefined"))
+
+
+@st.composite
+def numbers(draw: st.DrawFn) -> Node:
+    value = draw(st.sampled_from([0, 1, 2, 3, 7, 8, 63, 64, 90, 100, 900, 1000, 1200, 2**31, 2**63 - 1]))
+    spelling = draw(st.sampled_from(["{}", "{:#x}", "{:#b}", "0{:o}", "{:_}"])).format(value).replace("_", "'")
+    suffix = draw(st.sampled_from(["", "", "u", "L", "ull", "UL"]))
+    if spelling.startswith("00"):
+        spelling = "0"
+    return Node(spelling + suffix, (Value(value, "u" in suffix.lower()),) * TARGETS, atom=True)
+
+
+names = st.sampled_from(sorted(MACROS)).map(lambda n: Node(n, tuple(map(_macro_value, MACROS[n])), atom=True))
+defineds = st.tuples(
+    st.sampled_from(sorted(MACROS)), st.sampled_from(["defined({})", "defined {}", "defined ( {} )"])
+).map(lambda pair: Node(pair[1].format(pair[0]), tuple(map(_defined_value, MACROS[pair[0]])), atom=True))
+
+
+def unary(pair: tuple[str, Node]) -> Node:
+    operator, node = pair
+    values = []
+    for value in node.values:
+        if value.number is None:
+            values.append(value)
+        elif operator in ("!", "not "):
+            values.append(Value(int(not value.number)))
+        elif operator == "+":
+            values.append(value)
+        else:
+            values.append(_wrapped(-value.number if operator == "-" else ~value.number, value.unsigned))
+    return Node(operator + node.inner(), tuple(values))
+
+
+def _and(a: Value, b: Value) -> Value:
+    if (a.number is not None and not a.number) or (b.number is not None and not b.number):
+        return Value(0)
+    return Value(None) if a.number is None or b.number is None else Value(1)
+
+
+def _or(a: Value, b: Value) -> Value:
+    if a.number or b.number:
+        return Value(1)
+    return Value(None) if a.number is None or b.number is None else Value(0)
+
+
+def _plain(operator: str, left: Value, right: Value) -> Value:
+    if left.number is None or right.number is None:
+        return Value(None)
+    unsigned = left.unsigned or right.unsigned
+    a, b = (left.number % WRAP, right.number % WRAP) if unsigned else (left.number, right.number)
+    if operator in ("==", "!=", "<", "<=", ">", ">="):
+        held = {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operator]
+        return Value(int(held))
+    if operator in ("<<", ">>"):
+        if right.number < 0 or right.number > 63:
+            return Value(None)
+        shifted = left.number * 2**right.number if operator == "<<" else left.number // 2**right.number
+        return _wrapped(shifted, left.unsigned)
+    if operator in ("/", "%"):
+        if b == 0:
+            return Value(None)
+        quotient = abs(a) // abs(b) if (a < 0) == (b < 0) else -(abs(a) // abs(b))
+        return _wrapped(quotient if operator == "/" else a - quotient * b, unsigned)
+    result = {"+": a + b, "-": a - b, "*": a * b, "&": a & b, "|": a | b, "^": a ^ b}[operator]
+    return _wrapped(result, unsigned)
+
+
+WORDS = {"and": "&&", "or": "||", "bitand": "&", "bitor": "|", "xor": "^", "not_eq": "!="}
+OPERATORS = ["&&", "||", "and", "or", "==", "!=", "not_eq", "<", "<=", ">", ">=", "+", "-", "*", "/", "%",
+             "<<", ">>", "&", "|", "^", "bitand", "bitor", "xor"]  # fmt: skip
+
+
+def binary(parts: tuple[str, Node, Node]) -> Node:
+    operator, left, right = parts
+    plain = WORDS.get(operator, operator)
+    combine = {"&&": _and, "||": _or}.get(plain)
+    values = tuple(
+        combine(a, b) if combine else _plain(plain, a, b) for a, b in zip(left.values, right.values, strict=True)
+    )
+    return Node(f"{left.inner()} {operator} {right.inner()}", values)
+
+
+def ternary(parts: tuple[Node, Node, Node]) -> Node:
+    condition, first, second = parts
+    values = []
+    for c, a, b in zip(condition.values, first.values, second.values, strict=True):
+        if c.number is None:
+            values.append(a if a == b else Value(None))
+        else:
+            values.append(a if c.number else b)
+    return Node(f"{condition.inner()} ? {first.inner()} : {second.inner()}", tuple(values))
+
+
+expressions = st.recursive(
+    numbers() | names | defineds,
+    lambda inner: (
+        st.tuples(st.sampled_from(["!", "-", "~", "+", "not "]), inner).map(unary)
+        | st.tuples(st.sampled_from(OPERATORS), inner, inner).map(binary)
+        | st.tuples(inner, inner, inner).map(ternary)
+    ),
+    max_leaves=12,
+)
+
+
+def lookup(name: str) -> State:
+    return STATES.get(name) or uniform(UNKNOWN, ALL)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(expressions)
+def test_random_conditions_agree_with_the_reference(node: Node) -> None:
+    truth = Evaluator(ALL).answer(node.text, lookup).truth
+    assert not truth.yes & truth.no
+    for target, value in enumerate(node.values):
+        expected = "unknown" if value.number is None else "yes" if value.number else "no"
+        assert truth.word(1 << target) == expected, (node.text, target)
+
+
+@settings(max_examples=EXAMPLES // 3, deadline=None)
+@given(expressions)
+def test_what_is_unknown_has_a_name(node: Node) -> None:
+    answer = Evaluator(ALL).answer(node.text, lookup)
+    if answer.truth.unknown(ALL):
+        assert answer.unknowns(ALL)
+
+
+@settings(max_examples=EXAMPLES // 3, deadline=None)
+@given(st.tuples(expressions, expressions))
+def test_macro_bodies_are_expanded(pair: tuple[Node, Node]) -> None:
+    body, around = pair
+    states = {**STATES, "WRAPPED": uniform(Definition(None, f"({body.text})"), ALL),
+              "CALLED": uniform(Definition(("x",), f"((x) && ({body.text}))"), ALL)}  # fmt: skip
+    for text, values in (
+        ("WRAPPED", body.values),
+        (f"CALLED({around.text})", tuple(_and(a, b) for a, b in zip(around.values, body.values, strict=True))),
+    ):
+        truth = Evaluator(ALL).answer(text, lambda name: states.get(name) or uniform(UNKNOWN, ALL)).truth
+        for target, value in enumerate(values):
+            expected = "unknown" if value.number is None else "yes" if value.number else "no"
+            assert truth.word(1 << target) == expected, (text, body.text, target)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.text(alphabet="()!&|<>=+-*/%^~?:'\"\\ \t#,.0123456789abxuULdefinedARCHOPEN_`@$", max_size=60))
+def test_any_text_has_an_answer(text: str) -> None:
+    truth = Evaluator(ALL).answer(text, lookup).truth
+    assert not truth.yes & truth.no
