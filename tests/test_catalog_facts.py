@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,27 @@ def test_the_digest_stands_for_every_file(tmp_path: Path) -> None:
     assert load().digest == CATALOG.digest != extended.digest
     wrappers: Any = extended.packages["wrappers"]
     assert [row["name"] for row in wrappers][-1] == "mine"
+
+
+def test_the_compiled_catalog_is_kept_by_digest(tmp_path: Path) -> None:
+    first = load(kept_in=tmp_path)
+    (file,) = tmp_path.iterdir()
+    assert load(kept_in=tmp_path) == first == CATALOG
+    file.write_bytes(file.read_bytes()[:1000])
+    assert load(kept_in=tmp_path) == first
+
+
+class _Planted:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (Path.mkdir, (Path("planted"),))  # type: ignore[return-value]
+
+
+def test_a_planted_file_calls_nothing(tmp_path: Path) -> None:
+    load(kept_in=tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(pickle.dumps(_Planted()))
+    assert load(kept_in=tmp_path).digest == CATALOG.digest
+    assert not Path("planted").exists()
 
 
 def test_a_directory_of_the_user_adds_rules_and_facts(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from archscan.catalog.messages import compile_messages
 from archscan.catalog.packages import compile_packages, merged
 from archscan.catalog.reading import parse, rules_directory
 from archscan.catalog.rules import compile_rule
+from archscan.catalog.stored import keep, stored
 from archscan.catalog.types import Catalog, Rule
 from archscan.errors import UserError
 
@@ -26,31 +27,62 @@ __all__ = ["load", "with_evidence"]
 EXTRA_FACTS = ("features", "evidence", "messages", "packages")
 
 
-@dataclass
 class _Files:
-    """The YAML files below the rules and the user's directories, with the digest of all that was read."""
+    """The YAML files below some directories, each read once; the digest stands for all of them."""
 
-    digest: Any = field(default_factory=hashlib.sha256)
+    def __init__(self, directories: Sequence[Path]) -> None:
+        self._data: dict[Path, bytes] = {}
+        for directory in directories:
+            for path in (*sorted(directory.glob("*.yaml")), *sorted((directory / "facts").glob("*.yaml"))):
+                self._data[path] = _bytes(path)
+
+    @property
+    def digest(self) -> str:
+        """The digest of all contents and their names."""
+        parts = (path.name.encode() + b"\0" + data for path, data in self._data.items())
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
     def read(self, path: Path) -> Any:
         """The content of a file; UserError where it cannot be read or is not YAML."""
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read", error.strerror or "") from error
-        self.digest.update(path.name.encode() + b"\0" + data)
-        return parse(data, str(path))
+        return parse(self._data[path] if path in self._data else _bytes(path), str(path))
 
 
-def load(extra_dirs: Sequence[Path] = ()) -> Catalog:
-    """The catalog of the built-in rules and those in `extra_dirs`; UserError for what is wrong in them."""
-    files = _Files()
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read", error.strerror or "") from error
+
+
+def load(extra_dirs: Sequence[Path] = (), kept_in: Path | None = None) -> Catalog:
+    """The catalog of the built-in rules and those in `extra_dirs`; UserError for what is wrong in them.
+
+    `kept_in` is a directory of the user in which the compiled form is kept from run to run.
+    """
     root = rules_directory()
+    for directory in extra_dirs:
+        if not directory.is_dir():
+            raise UserError(f"{directory}: no such directory of rules")
+    files = _Files([root, *extra_dirs])
+    digest = files.digest
+    if kept_in is not None and (kept := stored(kept_in, digest)) is not None:
+        return kept
+    catalog = _built_in(root, files)
+    for directory in extra_dirs:
+        catalog = _extended(catalog, directory, files)
+    catalog = replace(catalog, digest=digest)
+    if kept_in is not None:
+        keep(kept_in, catalog)
+    return catalog
+
+
+def _built_in(root: Path, files: _Files) -> Catalog:
+    """The catalog of the rules that come with archscan."""
     facts = root / "facts"
     architectures = compile_architectures(files.read(facts / "architectures.yaml"), "architectures.yaml")
     universe = architectures.universe
     features = compile_features(files.read(facts / "features.yaml"), universe, "features.yaml")
-    catalog = Catalog(
+    return Catalog(
         universe=universe,
         architectures=architectures.by_sm,
         product_names=architectures.product_names,
@@ -62,14 +94,11 @@ def load(extra_dirs: Sequence[Path] = ()) -> Catalog:
         messages=compile_messages(files.read(facts / "messages.yaml"), "messages.yaml"),
         images=architectures.images,
     )
-    for directory in extra_dirs:
-        catalog = _extended(catalog, directory, files)
-    return replace(catalog, digest=files.digest.hexdigest())
 
 
 def with_evidence(catalog: Catalog, paths: Sequence[Path]) -> Catalog:
     """The catalog with evidence files of the user, which add to ours or override rows of the same id."""
-    files = _Files()
+    files = _Files(())
     for path in paths:
         rows = compile_evidence(files.read(path), catalog.features, catalog.architectures, str(path), by_user=True)
         catalog = replace(catalog, evidence=overlaid(catalog.evidence, rows))
@@ -83,8 +112,6 @@ def _rules(directory: Path, files: _Files) -> dict[str, Rule]:
 
 def _extended(catalog: Catalog, directory: Path, files: _Files) -> Catalog:
     """The catalog with the rules and facts of a directory of the user."""
-    if not directory.is_dir():
-        raise UserError(f"{directory}: no such directory of rules")
     catalog = replace(catalog, rules={**catalog.rules, **_rules(directory, files)})
     for name in EXTRA_FACTS:
         path = directory / "facts" / f"{name}.yaml"
