@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, sms
-from archscan.judge.cases import Case
+from archscan.judge.cases import LISTS, Case
 from archscan.judge.features import COMPILED
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.words import chips_named, products_named
@@ -53,10 +54,13 @@ class Advised:
     because: str = ""  # the word or name it rests on
 
 
+_SUFFIXED = re.compile(r"(?<![a-z0-9])(?:sm|compute)_?(\d{2,3})[af]\b", re.I)
+
 Rule = Callable[[Weighed], "Advised | None"]
 
 _FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 _LISTED = frozenset({Half.LIST, Half.SOURCE, Half.BUILD})
+_NAMED = frozenset({*LISTS, Kind.WINDOW, Kind.MACRO_DEFINITION})  # gates whose symbols are their own names
 _LOWERED = {
     "emulated": "is emulated",
     "driver_call": "is a call into the driver",
@@ -129,7 +133,8 @@ def _known_bad(weighed: Weighed) -> Advised | None:
     if case.words.known_bad:
         why = "the comment beside it names a known fault"
         return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.known_bad)
-    named = chips_named(case.gate.near, weighed.catalog) if case.words.lacks else frozenset()
+    said = f"{case.gate.near} {case.gets.message or ''}"
+    named = chips_named(said, weighed.catalog) if case.words.lacks else frozenset()
     if not case.needs.sure and any(sm // 10 == weighed.selection.major for sm in named):
         why = "the comment beside it says that the target lacks something"
         return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.lacks)
@@ -167,30 +172,34 @@ def _table(weighed: Weighed) -> Advised | None:
     return None
 
 
-def _paired(weighed: Weighed) -> Advised | None:
-    """The other half shuts the target out as well, or lets it in to what is missing here."""
+def _other_half(weighed: Weighed) -> Advised | None:
+    """Host and device: the other half lets the target in to what is missing here, or goes another way."""
     if weighed.half(Half.LAUNCH_ATTRIBUTE):
         return Advised(Advice.PAIR, weighed.today, "the host sets the launch attribute")
     if weighed.half(Half.DEVICE):
         return Advised(Advice.PAIR, Consequence.WRONG_RESULT, "host and device go different ways")
+    if weighed.half(Half.HOST, admits=True) and not weighed.siblings:
+        return Advised(Advice.PAIR, weighed.today, "the host lets the target in")
+    return None
+
+
+def _listed(weighed: Weighed) -> Advised | None:
+    """Another list, a build or a source shuts the target out as well, or builds what is missing here."""
     if weighed.half(*_LISTED, admits=False):
         return Advised(Advice.PAIR, weighed.today, "the other half shuts the target out too")
     if weighed.case.words.second_list:
         name = weighed.case.words.second_list
         return Advised(Advice.PAIR, weighed.today, f"it goes by {name} as well", name)
-    if (
-        weighed.half(Half.HOST, Half.BUILD, admits=True)
-        and not weighed.siblings
-        and weighed.case.gate.layer in COMPILED | {Layer.HOST}
-    ):
-        return Advised(Advice.PAIR, weighed.today, "the other half lets the target in")
+    if weighed.half(Half.BUILD, admits=True) and not weighed.siblings and weighed.case.gate.layer in COMPILED:
+        return Advised(Advice.PAIR, weighed.today, "it is built for the target")
     return None
 
 
 def _foreign(weighed: Weighed) -> Advised | None:
     """What is behind it is named for other chips."""
     case = weighed.case
-    if not _named_for_others(weighed) or (case.needs.sure and not _file_for_others(weighed)):
+    named = _named_for_others(weighed) or _ships_for_others(weighed)
+    if not named or (case.needs.sure and not _file_for_others(weighed)):
         return None
     why = "what is behind it is named for other chips"
     quiet = weighed.today not in (Consequence.SILENT_NOOP, Consequence.WRONG_RESULT, Consequence.RACE)
@@ -206,10 +215,20 @@ def _named_for_others(weighed: Weighed) -> bool:
     value = arm.effect.value if arm else case.gate.rest.value
     calls = arm.calls if arm else ()
     scope = case.gate.scope.name if case.gate.scope else ""
-    text = " ".join(x for x in (scope, value or "", *calls, *case.gate.symbols) if x)
+    symbols = case.gate.symbols if case.gate.kind in _NAMED else ()  # of a condition they only repeat what it asks
+    text = " ".join(x for x in (scope, value or "", *calls, *symbols) if x)
     named = chips_named(text, weighed.catalog)
     if not named and case.gate.layer in COMPILED:
         return _file_for_others(weighed)
+    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
+
+
+def _ships_for_others(weighed: Weighed) -> bool:
+    """Whether the message or comment speaks of images for suffixed targets, all of other chips: "sm90a only"."""
+    case = weighed.case
+    if case.gate.layer in COMPILED:
+        return False
+    named = {int(sm) for sm in _SUFFIXED.findall(f"{case.gate.near} {case.gets.message or ''}")}
     return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
 
 
@@ -301,8 +320,9 @@ RULES: tuple[Rule, ...] = (
     _text_order,
     _macro_use,
     _table,
-    _paired,
+    _other_half,
     _foreign,
+    _listed,
     _known_bad,
     _module_list,
     _performance,

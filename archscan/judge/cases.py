@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, Branch, branches, sms
 from archscan.judge.features import COMPILED, Need, Needs, needs_to_open, needs_when_taken
@@ -72,9 +73,10 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
     """Every case of exclusion and over-admission, in file and source order; words are read in shown files only."""
     cases: list[Case] = []
     undecided = []
+    recogniser = Recogniser(catalog)
     for file in project.files:
         for gate in file.gates:
-            judged = _Judge(file, gate, project, selection, catalog, is_shown(file))
+            judged = _Judge(file, gate, project, selection, catalog, is_shown(file), recogniser)
             verdict = judged.verdict()
             if isinstance(verdict, Undecided):
                 undecided.append((file, gate, verdict.unknowns))
@@ -95,6 +97,7 @@ class _Judge:
     selection: Selection
     catalog: Catalog
     is_shown: bool
+    recogniser: Recogniser
 
     def verdict(self) -> Shut | Undecided | None:
         if self.gate.kind is Kind.RESOURCE:
@@ -108,7 +111,7 @@ class _Judge:
         own = limit(self.catalog, self.selection.sm, held) if held else None
         if own is not None and constant(shut.gets.effect.value) == own:
             return None
-        needs = self._needs_of(guarded)
+        needs = self._needs_of(shut)
         return Case(
             file=self.file,
             gate=gate,
@@ -132,10 +135,18 @@ class _Judge:
         numbers = sms(shut.missed.yes, self.catalog.universe)
         return own is not None and all(limit(self.catalog, sm, OPT_IN) == own for sm in numbers)
 
-    def _needs_of(self, guarded: int) -> Needs:
-        if guarded == REST:
-            return Needs()
-        return needs_to_open(self.gate, self.gate.arms[guarded], self.project, self.selection, self.catalog)
+    def _needs_of(self, shut: Shut) -> Needs:
+        guarded = shut.missed.index
+        arm = None if guarded == REST else self.gate.arms[guarded]
+        said: tuple[str, ...] = ()
+        if self.is_shown and self.gate.layer not in COMPILED:
+            texts = (
+                self.gate.near,
+                self.gate.scope.name if self.gate.scope else "",
+                *_texts(self.gate, guarded, shut.gets.effect),
+            )
+            said = self.recogniser.in_words(" ".join(texts))
+        return needs_to_open(self.gate, arm, said, self.project, self.selection, self.catalog)
 
     def admitted(self) -> Iterator[Case]:
         """One case for the first branch that the target takes and cannot run."""

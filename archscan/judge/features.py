@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from archscan.catalog.types import Catalog, Feature
@@ -65,13 +66,17 @@ class Needs:
         return frozenset(x for n in self.weighty for x in (n.feature.id, n.feature.group))
 
 
-def needs_to_open(gate: Gate, arm: Arm, project: Project, selection: Selection, catalog: Catalog) -> Needs:
-    """What the target would have to run if the arm were opened for it.
+def needs_to_open(
+    gate: Gate, arm: Arm | None, said: Iterable[str], project: Project, selection: Selection, catalog: Catalog
+) -> Needs:
+    """What the target would have to run if the arm (None: the rest) were opened for it.
 
-    Uses in nested arms whose own condition still shuts the target out do not count.
+    Uses in nested arms whose own condition still shuts the target out do not count. `said` are features that texts
+    beside the gate name.
     """
-    uses = [u for u in arm.features if _stays_behind(u, gate, arm, project, selection)]
-    return _needs(uses, gate.path, selection.mask, catalog)
+    uses = [u for u in arm.features if _stays_behind(u, gate, arm, project, selection)] if arm else []
+    words = [FeatureUse(name, gate.place.line, confidence="low") for name in said]
+    return _needs([*uses, *words], gate.path, selection.mask, catalog)
 
 
 def needs_when_taken(gate: Gate, arm: Arm, variant: int, project: Project, catalog: Catalog) -> Needs:

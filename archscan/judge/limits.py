@@ -15,7 +15,7 @@ from archscan.model.target import Selection, Target
 
 STATIC, DEFAULT, OPT_IN = "static_smem_max_bytes", "smem_per_block_default_bytes", "smem_per_block_optin_bytes"
 THREADS, CLUSTER = "max_threads_per_sm", "max_cluster_size_nonportable"
-TABLED = (THREADS, OPT_IN, "smem_per_sm_bytes", "max_warps_per_sm", "max_blocks_per_sm", CLUSTER)
+TABLED = (THREADS, OPT_IN, "smem_per_sm_bytes")  # limits with values that nothing else happens to have
 
 
 @dataclass(frozen=True, slots=True)

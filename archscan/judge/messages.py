@@ -56,6 +56,8 @@ def _what(weighed: Weighed) -> str:
         return f"no row for {name}"
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.BUILD_LIST):
         return f"{name} is not in the list"
+    if case.gate.kind is Kind.BUILD_FLAG:
+        return f"not built ahead of time for {name}"
     return _left_out(case, name)
 
 

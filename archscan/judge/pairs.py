@@ -173,15 +173,11 @@ class _Decider:
 
 
 def _decider(pairing: _Pairing, file: FileFacts, site: Site) -> _Decider | None:
-    """The gate that decides whether the attribute is set: a predicate that its value names, in the same file."""
+    """The gate that decides whether the attribute is set: it asks what the attribute's value names, in the same file."""
     names = names_in(site.detail)
     for gate in file.gates:
         scope = re.split(r"::", gate.scope.name)[-1] if gate.scope else ""
-        if (
-            gate.layer is Layer.HOST
-            and gate.kind in (Kind.RETURNED_TRUTH, Kind.FLAG)
-            and names & {scope, *gate.symbols}
-        ):
+        if gate.layer is Layer.HOST and gate.arms and names & {scope, *gate.symbols}:
             return _Decider(file, gate, branches(gate, pairing.universe)[0].yes)
     return None
 

@@ -20,7 +20,7 @@ _KNOWN_BAD = re.compile(
 )
 _LACKS = re.compile(
     r"\blacks?\b|\bunsupported\b|not supported on|does(?:n't| not) (?:have|support|exist)|\bno (?:hardware|native) "
-    r"|\bmissing on\b",
+    r"|\bmissing on\b|\bexclud(?:es|ing)\b|\bexcept\b",
     re.I,
 )
 _PERFORMANCE = re.compile(
@@ -47,7 +47,7 @@ _TUNING = re.compile(
     r"tile|stage|block_?[mnk]\b|num_warps|warps|config|tune|heuristic|split|chunk|launch_?bounds", re.I
 )
 _LIST_NAME = re.compile(r"\b_?[A-Z][A-Z0-9_]*(?:TARGET|ARCH|CAPABILIT|MAJOR|_CC|_SM)[A-Z0-9_]*\b")
-_ARCH = re.compile(r"(?<![a-z0-9])(?:sm_?|cc_?)(\d{2,3})[af]?(?![0-9])", re.I)
+_ARCH = re.compile(r"(?<![a-z0-9])(?:sm_?|cc_?)(\d{1,2})(\d|x)[af]?(?![0-9])", re.I)
 _CHIP_WORDS = (
     (re.compile(r"volta", re.I), 7),
     (re.compile(r"ampere", re.I), 8),
@@ -81,7 +81,7 @@ def words(gate: Gate, *more: str) -> Words:
     return Words(
         workaround=gate.note("quirk") or _found(_WORKAROUND, apart),
         known_bad=_found(_KNOWN_BAD, said),
-        lacks=_found(_LACKS, said),
+        lacks=_found(_LACKS, " ".join((said, *more))),
         performance=_found(_PERFORMANCE, said),
         portable=_found(_PORTABLE, said),
         binary=_found(_BINARY, names),
@@ -99,8 +99,9 @@ def _found(pattern: re.Pattern[str], text: str) -> str:
 
 def chips_named(text: str, catalog: Catalog) -> frozenset[int]:
     """The SMs that a text names by number (`sm_90a`, `Sm100`) or by a name of their generation."""
-    found = {int(m) for m in _ARCH.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text))}
-    known = {sm for sm in found if sm in catalog.architectures}
+    known: set[int] = set()
+    for major, minor in _ARCH.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text)):
+        known |= {sm for sm in catalog.architectures if sm // 10 == int(major) and minor.lower() in ("x", str(sm % 10))}
     for pattern, major in _CHIP_WORDS:
         if pattern.search(text):
             known |= {sm for sm in catalog.architectures if sm // 10 == major}
