@@ -173,7 +173,7 @@ class _Decider:
 
 
 def _decider(pairing: _Pairing, file: FileFacts, site: Site) -> _Decider | None:
-    """The gate that decides whether the attribute is set: it asks what the attribute's value names, in the same file."""
+    """The gate that decides whether the attribute is set: one in the same file that asks what the value names."""
     names = names_in(site.detail)
     for gate in file.gates:
         scope = re.split(r"::", gate.scope.name)[-1] if gate.scope else ""
