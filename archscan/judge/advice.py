@@ -164,11 +164,13 @@ def _macro_use(weighed: Weighed) -> Advised | None:
 
 
 def _table(weighed: Weighed) -> Advised | None:
-    """A check before a table without a row, and the table behind the check."""
+    """A check before a table without a row, the table behind the check, and a table that simply fails."""
     if weighed.half(Half.TABLE, admits=False):
         return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "the table behind it has no row")
     if weighed.half(Half.CHECK, admits=False):
         return Advised(Advice.PAIR, weighed.today, "a check refuses before the table is read")
+    if weighed.case.gate.kind is Kind.TABLE and weighed.case.gets.does is Does.RAISES and not weighed.siblings:
+        return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there is no row for the target")
     return None
 
 
@@ -249,7 +251,7 @@ def _module_list(weighed: Weighed) -> Advised | None:
 
 def _performance(weighed: Weighed) -> Advised | None:
     word = weighed.case.words.performance
-    if word and weighed.case.gets.does in _FULL:
+    if word and (weighed.case.gets.does in _FULL or weighed.case.gets.does in (Does.REFUSES, Does.NOTHING)):
         return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a deliberate choice for speed", word)
     return None
 
@@ -283,11 +285,9 @@ def _block_scaled(weighed: Weighed) -> Advised | None:
     return None
 
 
-def _no_row(weighed: Weighed) -> Advised | None:
-    """A table without a row, or binaries that do not exist."""
+def _no_image(weighed: Weighed) -> Advised | None:
+    """Binaries that do not exist."""
     case = weighed.case
-    if case.gate.kind is Kind.TABLE and case.gets.does in (Does.RAISES, Does.REFUSES):
-        return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there is no row for the target")
     if case.words.binary and case.gate.layer in (Layer.PYTHON, Layer.HOST, Layer.JIT):
         return Advised(
             Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there may be no image for the target", case.words.binary
@@ -329,7 +329,7 @@ RULES: tuple[Rule, ...] = (
     _sibling,
     _block_scaled,
     _costly,
-    _no_row,
+    _no_image,
     _tuned,
     _portable,
 )

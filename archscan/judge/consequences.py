@@ -7,7 +7,7 @@ import re
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
 from archscan.judge.features import Need
-from archscan.judge.limits import THREADS, constant
+from archscan.judge.limits import DEFAULT, STATIC, THREADS, constant
 from archscan.judge.verdicts import Why
 from archscan.model.facts import Origin
 from archscan.model.finding import Consequence, Problem
@@ -37,7 +37,8 @@ def _of_admission(case: Case) -> Consequence:
     if obstacle.overrun is not None:
         if obstacle.overrun.key == THREADS:
             return Consequence.DEGRADED_TUNING
-        return Consequence.COMPILE_ERROR if layer in _ON_DEVICE else Consequence.RUNTIME_ERROR
+        static = obstacle.overrun.key in (STATIC, DEFAULT)
+        return Consequence.COMPILE_ERROR if static else Consequence.RUNTIME_ERROR
     if obstacle.images:
         return Consequence.LOAD_ERROR
     if layer in _ON_DEVICE or layer in _BUILDS:

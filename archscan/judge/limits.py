@@ -15,6 +15,7 @@ from archscan.model.target import Selection, Target
 
 STATIC, DEFAULT, OPT_IN = "static_smem_max_bytes", "smem_per_block_default_bytes", "smem_per_block_optin_bytes"
 THREADS, CLUSTER = "max_threads_per_sm", "max_cluster_size_nonportable"
+PORTABLE_CLUSTER = "max_cluster_size_portable"  # the limit to go by where no larger one is documented
 TABLED = (THREADS, OPT_IN, "smem_per_sm_bytes")  # limits with values that nothing else happens to have
 
 
@@ -49,7 +50,7 @@ def overrun(site: Site, selection: Selection, catalog: Catalog) -> Overrun | Non
     exceeds = fits = 0
     lowest: tuple[int, str] | None = None
     for variant in catalog.universe.variants(selection.sm):
-        key = _key(site.kind, variant)
+        key = _key(site.kind, variant, catalog)
         cap = limit(catalog, selection.sm, key) if key else None
         bit = catalog.universe.bit(variant)
         if cap is None or key is None or site.value <= cap:
@@ -62,11 +63,13 @@ def overrun(site: Site, selection: Selection, catalog: Catalog) -> Overrun | Non
     return Overrun(lowest[1], site.value, lowest[0], exceeds, fits, source(catalog, selection.sm, lowest[1]))
 
 
-def _key(kind: SiteKind, variant: Target) -> str | None:
+def _key(kind: SiteKind, variant: Target, catalog: Catalog) -> str | None:
     if kind is SiteKind.STATIC_SHARED:
         # CUDA 13 lets only `a` targets declare up to the real limit; plain and `f` stop at 48 KB (measured)
         return STATIC if variant.suffix == "a" else DEFAULT
-    return {SiteKind.LAUNCH_BOUNDS: THREADS, SiteKind.CLUSTER_DIMS: CLUSTER}.get(kind)
+    if kind is SiteKind.CLUSTER_DIMS:
+        return PORTABLE_CLUSTER if limit(catalog, variant.sm, CLUSTER) is None else CLUSTER
+    return THREADS if kind is SiteKind.LAUNCH_BOUNDS else None
 
 
 _SIZES = re.compile(r"^[^'\"]*\b(?:[1-9]\d+)\b[^'\"]*$")
