@@ -156,3 +156,25 @@ def test_the_macros_are_what_nvcc_defines() -> None:
         [sys.executable, facts_macros.__file__, "--check"], capture_output=True, text=True, check=False
     )
     assert run.stdout.strip() == "no drift"
+
+
+def test_every_probe_is_recognised_as_what_it_measures() -> None:
+    """In asm text, each probe means its feature, and nothing that fewer targets have."""
+    from archscan.catalog.recognise import Recogniser
+
+    recogniser = Recogniser(CATALOG)
+    raw = yaml.safe_load((ROOT / "rules/facts/features.yaml").read_bytes())["features"]
+    probes = yaml.safe_load((ROOT / "rules/facts/probes.yaml").read_bytes())
+    wrong = []
+    for name, row in ((name, row) for name, feature in raw.items() for row in feature["rows"]):
+        snippet, directives = probes[row]
+        if directives:
+            continue  # said outside of the body
+        lines = "\n".join(f'"{line}\\n"' for line in snippet.replace('"', '\\"').splitlines())
+        found = {use.feature for use in recogniser.in_code(f"asm volatile(\n{lines} ::);".encode())}
+        mask = UNIVERSE.device
+        for feature in found:
+            mask &= CATALOG.features[feature].mask
+        if name not in found or mask != CATALOG.features[name].mask:
+            wrong.append((name, row, sorted(found)))
+    assert wrong == []

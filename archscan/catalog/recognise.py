@@ -64,8 +64,8 @@ class Recogniser:
         if any(self._known[name] for name in names):
             for match in _IDENTIFIER.finditer(code):
                 yield from ((match.start(), feature) for feature in self._known[match[0]])
-        for feature in self._with_code_patterns:
-            if feature.code_pattern is not None and any(head in code for head in _heads(feature.code_patterns)):
+        for heads, feature in self._with_code_patterns:
+            if feature.code_pattern is not None and not names.isdisjoint(heads):
                 yield from ((m.start(), feature.id) for m in feature.code_pattern.finditer(code))
 
     def _named(self, name: bytes) -> tuple[str, ...]:
@@ -111,8 +111,8 @@ class Recogniser:
         return re.compile("|".join(patterns or ["(?!)"]).encode())
 
     @cached_property
-    def _with_code_patterns(self) -> tuple[Feature, ...]:
-        return tuple(f for f in self._features if f.code_patterns)
+    def _with_code_patterns(self) -> tuple[tuple[frozenset[bytes], Feature], ...]:
+        return tuple((frozenset(_heads(f.code_patterns)), f) for f in self._features if f.code_patterns)
 
     @cached_property
     def _words(self) -> re.Pattern[str]:
