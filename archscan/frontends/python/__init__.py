@@ -10,7 +10,7 @@ from archscan.frontends.python.evaluate import Interpreter
 from archscan.frontends.python.gates import ModulePass
 from archscan.frontends.python.knowledge import compile_knowledge
 from archscan.frontends.python.modules import Graph, PythonIndex
-from archscan.frontends.python.triggers import generated, may_hold_gates, triggers
+from archscan.frontends.python.triggers import asks, generated, may_hold_gates, mentions, triggers
 from archscan.frontends.python.values import Lanes
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Source
@@ -21,7 +21,8 @@ class PythonProject:
     """The module graph with its interpreter."""
 
     interpreter: Interpreter
-    used: frozenset[str]
+    users: Mapping[str, frozenset[str]]  # name -> modules that mention it
+    asks: frozenset[str]
 
 
 class PythonFrontEnd:
@@ -46,6 +47,8 @@ class PythonFrontEnd:
             path=source.path,
             data=data,
             triggers=found,
+            mentions=mentions(data, found),
+            asks=asks(data, found),
             top=_top(source),
             size=len(data),
             origin=source.origin,
@@ -58,12 +61,20 @@ class PythonFrontEnd:
         graph = Graph(indexes.values())
         settings = context.settings
         knowledge = compile_knowledge(context.catalog.packages, settings.defines, settings.undefines, settings.cuda)
-        return PythonProject(Interpreter(graph, knowledge, Lanes(context.catalog.universe)), frozenset())
+        users: dict[str, set[str]] = {}
+        for index in indexes.values():
+            for name in index.mentions:
+                users.setdefault(name, set()).add(index.path)
+        asked = frozenset(name for index in indexes.values() for name in index.asks)
+        interpreter = Interpreter(graph, knowledge, Lanes(context.catalog.universe))
+        return PythonProject(interpreter, {name: frozenset(paths) for name, paths in users.items()}, asked)
 
     def gates(self, index: PythonIndex, project: PythonProject, context: Context) -> FileFacts:
         """The gates of one file."""
         module = project.interpreter.graph.modules[index.path]
-        found = ModulePass(project.interpreter, module, project.used).run() if index.triggers else []
+        extra = index.mentions & project.asks
+        gates = ModulePass(project.interpreter, module, project.users)
+        found = gates.run(sorted(extra)) if index.triggers or extra else []
         return FileFacts(
             path=index.path,
             size=index.size,

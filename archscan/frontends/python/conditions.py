@@ -76,17 +76,16 @@ def met(interpreter: Interpreter, found: Answer, node: Node) -> Answer:
     if found.arch:
         return found
     lanes = interpreter.lanes.all
-    if found.truth.yes == lanes:
+    if lanes in (found.truth.yes, found.truth.no):
         return found
     names = unite(found.unknowns or (oneline(node, 60),))
     return Answer(Truth(0, 0), Truth(lanes, 0), names, names)
 
 
 def passed(interpreter: Interpreter, own: Answer) -> Answer:
-    """The answer of not having taken an earlier arm; one that nobody can decide is assumed not to have been taken."""
-    if own.arch and not own.assumed.yes | own.assumed.no:
-        return Answer(Truth(0, 0), Truth(interpreter.lanes.all, 0), own.unknowns, own.unknowns)
-    return ~own
+    """The answer of not having taken an earlier arm: one that may or may not be taken is assumed not to have been."""
+    taken = own.truth.yes
+    return Answer(~own.truth, Truth(interpreter.lanes.all & ~taken, taken), own.unknowns, (), own.arch)
 
 
 def conjuncts(node: Node) -> list[Node]:
@@ -112,12 +111,10 @@ def focus(interpreter: Interpreter, node: Node, frame: Frame) -> Node:
     return node
 
 
-def deciding(interpreter: Interpreter, node: Node, frame: Frame) -> Node:
-    """The conjunct to underline: the whole `or` group or comparison that depends on the target."""
-    for part in conjuncts(node):
-        if depends(interpreter.evaluate(part, frame)):
-            return part
-    return inner(node)
+def deciding(interpreter: Interpreter, node: Node, frame: Frame) -> tuple[Node, Node]:
+    """The first and last conjunct to underline: the `or` groups or comparisons that depend on the target."""
+    found = [part for part in conjuncts(node) if depends(interpreter.evaluate(part, frame))]
+    return (found[0], found[-1]) if found else (inner(node), inner(node))
 
 
 def arm_answers(interpreter: Interpreter, node: Node, frame: Frame) -> list[Answer]:

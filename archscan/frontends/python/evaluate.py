@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from archscan.frontends.python.syntax import (
 from archscan.frontends.python.syntax import (
     field as child,
 )
+from archscan.frontends.python.triggers import is_trigger
 from archscan.frontends.python.values import (
     BuiltinMethod,
     Capability,
@@ -56,7 +58,11 @@ from archscan.frontends.python.values import (
 from archscan.model.gate import Related, Role
 
 _END = 1 << 60
-_DEPTH = 24
+_DEPTH = 90
+# Conditions of this kind say whether there is such a GPU at all, not what it is used for.
+_ENVIRONMENT = re.compile(
+    r"\bdevice|cuda|available|version|\bhip\b|rocm|import|find_spec|None|major|minor|capab|\barch"
+)
 _STEPS = 40_000
 _MISSING: Any = object()
 
@@ -399,10 +405,10 @@ class Interpreter:
         return self.lanes.lift(add, before)
 
     def _looped(self, binding: Binding, frame: Frame) -> Value:
-        value = self.evaluate(binding.value, frame) if binding.value is not None else Unknown()
-        if isinstance(value, tuple) and value and all(_is_arch_text(v) for v in value):
-            return Unknown((binding.name,))
-        return self._parameter(binding.name, frame)
+        words = binding.value.text or b"" if binding.value is not None else b""
+        if any(is_trigger(word) for word in re.findall(rb"[A-Za-z_]\w*", words)):
+            return self._parameter(binding.name, frame)
+        return Unknown((binding.name,))
 
     def _note(self, module: Module, node: Node, mark: int) -> None:
         words = oneline(node, 120)
@@ -604,7 +610,7 @@ class Interpreter:
     def _is_none(self, value: Value, wanted: bool) -> Value:
         def test(v: Value) -> Value:
             if isinstance(v, Unknown):
-                return v
+                return Unknown(v.names)
             if isinstance(v, Maybe):
                 return assume((v.value is None) is wanted, v.names)
             return (v is None) is wanted
@@ -1094,6 +1100,29 @@ class Interpreter:
             return True
         return any(depends(v) for v in (*args, *keywords.values()))
 
+    def mixes(self, module: Module, function: Node) -> bool:
+        """Whether a function's answer hangs on other conditions besides the target: then it is what decides."""
+        key = ("mixes", function.start_byte)
+        if key not in module.memo:
+            outer, self.trace = self.trace, []
+            body = child(function, "body")
+            frame = self.frame_at(module, module.descend(body.start_byte)) if body is not None else None
+            module.memo[key] = frame is not None and self._mixed(body, frame)
+            self.trace = outer
+        return bool(module.memo[key])
+
+    def _mixed(self, body: Node | None, frame: Frame) -> bool:
+        run = _Run(self, frame)
+        if body is not None:
+            run.block(body, self.lanes.all, ())
+        names: tuple[str, ...] = ()
+        for value, _, why in run.returns:
+            for one, _ in self.lanes.groups(self.truth(value)):
+                arch = isinstance(one, Unknown) and one.arch
+                names += () if arch or isinstance(one, bool) else one.names
+            names += why
+        return any(not _ENVIRONMENT.search(name) for name in names)
+
     def _call_key(self, callee: FuncV, args: tuple[Value, ...], keywords: dict[str, Value]) -> object | None:
         values = (*args, *keywords.values())
         if callee.is_bound and not isinstance(callee.bound, (ClassV, InstanceV)):
@@ -1299,6 +1328,10 @@ def _prefer(alternatives: list[tuple[Value, tuple[str, ...]]]) -> Value:
     if all(type(v) is type(first) and (v is first or (is_constant(v) and v == first)) for v in values):
         return first
     names = unite(*(n for _, n in alternatives))
+    if not any(isinstance(v, bool) or (isinstance(v, Maybe) and isinstance(v.value, bool)) for v in values):
+        unknown = [v for v in values if isinstance(v, Unknown)]
+        if unknown and all(v is None or isinstance(v, Unknown) for v in values):
+            return Unknown(unite(unknown[0].names, names), any(v.arch for v in unknown))
     if all(v is None or isinstance(v, (bool, Unknown, Maybe)) for v in values):
         last = values[-1]
         return assume(last, names) if not isinstance(last, Unknown) else Unknown(unite(last.names, names), last.arch)
@@ -1370,10 +1403,6 @@ def _is_capability(value: Value) -> bool:
     if isinstance(value, Capability):
         return True
     return isinstance(value, tuple) and len(value) == 2 and all(isinstance(i, int) for i in value)
-
-
-def _is_arch_text(value: Value) -> bool:
-    return isinstance(value, (str, int, tuple)) and not isinstance(value, bool)
 
 
 def _joined_text(items: tuple[Value, ...]) -> Value:

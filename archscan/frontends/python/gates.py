@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
@@ -20,7 +20,7 @@ from archscan.frontends.python.conditions import (
     met,
     passed,
 )
-from archscan.frontends.python.effects import after, asserted, block_effect, effect_of, message_of, raised
+from archscan.frontends.python.effects import after, asserted, block_effect, effect_of
 from archscan.frontends.python.evaluate import Frame, Interpreter, Raise
 from archscan.frontends.python.lists import (
     raises_in,
@@ -30,11 +30,11 @@ from archscan.frontends.python.lists import (
     visit_decorator,
     visit_keyword,
     visit_pair,
+    visit_reader,
+    visit_rows,
 )
 from archscan.frontends.python.modules import Module
-from archscan.frontends.python.scopes import arm_blocks
 from archscan.frontends.python.syntax import (
-    arguments,
     docstring,
     if_arms,
     inner,
@@ -43,14 +43,12 @@ from archscan.frontends.python.syntax import (
     operands,
     place,
     statements,
-    template,
     text,
 )
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.triggers import occurrences
-from archscan.frontends.python.values import Split, Unknown, Value, depends
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Role, Scope
-from archscan.model.truth import Truth
+from archscan.frontends.python.values import FuncV, PartialV, depends
+from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Scope
 
 ASSUMPTIONS = ("CUDA, not ROCm", "toolkit and libraries new enough", "environment variables unset")
 
@@ -69,10 +67,10 @@ class Found:
 class ModulePass:
     """One pass over one module."""
 
-    def __init__(self, interpreter: Interpreter, module: Module, used: frozenset[str]) -> None:
+    def __init__(self, interpreter: Interpreter, module: Module, users: Mapping[str, frozenset[str]]) -> None:
         self.interpreter = interpreter
         self.module = module
-        self.used = used
+        self.users = users
         self.found = Found()
         self.offsets = list(module.index.triggers)
 
@@ -80,7 +78,11 @@ class ModulePass:
         """The module's gates in source order; `extra` are names of predicates defined elsewhere."""
         self._push(self.offsets)
         for name in extra:
-            self._spread(name, 0, len(self.module.data))
+            value = self.interpreter.member(self.module, name)
+            if isinstance(value, FuncV) and self._decides(value.node, value.module):
+                continue
+            if depends(value) or isinstance(value, (FuncV, PartialV)):
+                self._push(self._places(name))
         while self.found.queue:
             self._visit(self.found.queue.pop())
         return sorted(self.found.gates.values(), key=lambda g: (g.place.start, g.kind))
@@ -90,10 +92,6 @@ class ModulePass:
             if offset not in self.found.queued:
                 self.found.queued.add(offset)
                 self.found.queue.append(offset)
-
-    def _spread(self, name: str, start: int, end: int) -> None:
-        """Every other place of a name between two offsets is worth a look."""
-        self._push(self._places(name, start, end))
 
     # ------------------------------------------------------------------ dispatch
 
@@ -117,15 +115,9 @@ class ModulePass:
                     self._spread_function(shown, node)
                 return
 
-    def _decides(self, function: Node) -> bool:
-        """Whether what the function returns mixes the target with other conditions: then the gate is there."""
-        for node in _returns(function):
-            value = inner(operands(node)[0]) if operands(node) else None
-            if value is not None and value.type == "boolean_operator":
-                frame = self.frame([*self.module.descend(value.start_byte)])
-                if answer(self.interpreter, value, frame).assumes:
-                    return True
-        return False
+    def _decides(self, function: Node, module: Module | None = None) -> bool:
+        """Whether what the function answers mixes the target with other conditions: then the gate is in it."""
+        return self.interpreter.mixes(module or self.module, function)
 
     def once(self, node: Node, what: str) -> bool:
         key = (node.start_byte, node.end_byte, what)
@@ -274,7 +266,7 @@ class ModulePass:
             digest=_digest(block),
             calls=_calls(block),
             is_else=condition is None,
-            focus=place(decides, self.module.data) if decides is not None else None,
+            focus=place(decides[0], self.module.data, decides[1]) if decides is not None else None,
         )
 
     def _rest(self, ladder: list[Node], path: list[Node]) -> Effect:
@@ -293,6 +285,8 @@ class ModulePass:
             return False
         name = child(function, "name")
         shown = text(name) if name is not None else ""
+        if self._decides(function):
+            return False
         self._spread_function(shown, function)
         return self._is_used(shown, function)
 
@@ -308,11 +302,22 @@ class ModulePass:
         return [p for p in known if start <= p < end]
 
     def _is_used(self, name: str, function: Node) -> bool:
-        if name in self.used:
-            return True
-        return any(
-            not function.start_byte <= p < function.end_byte and not self._in_noise(p) for p in self._places(name)
-        )
+        """Whether something scanned uses the function: by name, or for a method through self, cls or its class."""
+        holder = self._class_around(function)
+        if holder:
+            places = [p for owner in ("self", "cls", holder) for p in self._places(f"{owner}.{name}")]
+        else:
+            places = self._places(name)
+            if self.users.get(name, frozenset()) - {self.module.path}:
+                return True
+        return any(not function.start_byte <= p < function.end_byte and not self._in_noise(p) for p in places)
+
+    def _class_around(self, function: Node) -> str:
+        """The name of the class that a function is a method of."""
+        path = self.module.descend(function.start_byte)
+        inside = [n for n in path if n.type in ("class_definition", "function_definition") and n != function]
+        name = child(inside[-1], "name") if inside and inside[-1].type == "class_definition" else None
+        return text(name) if name is not None else ""
 
     def _in_noise(self, offset: int) -> bool:
         start = self.module.data.rfind(b"\n", 0, offset) + 1
@@ -407,9 +412,10 @@ class ModulePass:
         related = tuple(self.interpreter.trace)
         name = child(function, "name")
         shown = text(name) if name is not None else ""
-        self._spread_function(shown, function)
-        if self._is_used(shown, function) and not own.assumes:
-            return  # an answer about the target alone is a definition; mixed with other conditions it is a decision
+        if not self._decides(function):  # an answer about the target alone is a definition, else a decision
+            self._spread_function(shown, function)
+            if self._is_used(shown, function):
+                return
         reach = self.reach(path)
         arm = self._arm(value, value, node, own, reach & own, frame)
         arm = replace(arm, effect=Effect(Does.RETURNS, line_of(node), None, "True"), body=None)
@@ -432,7 +438,11 @@ class ModulePass:
         related = tuple(self.interpreter.trace)
         names = [text(n) for n in (operands(left) if left.type.endswith(("_list", "_pattern")) else [left])]
         uses = sum(self._spread_name(name, node, path) for name in names)
-        if not _is_condition(inner(right)) or uses or any(n in self.used for n in names):
+        if (
+            not _is_condition(inner(right))
+            or uses
+            or any(self.users.get(n, frozenset()) - {self.module.path} for n in names)
+        ):
             return
         own = answer_of(self.interpreter, value, right)
         if not own.varies:
@@ -533,6 +543,9 @@ class ModulePass:
         )
 
     def add(self, gate: Gate) -> None:
+        """Keeps a gate that some target can reach under the assumptions."""
+        if gate.reach is not None and gate.reach.no & self.interpreter.lanes.all == self.interpreter.lanes.all:
+            return
         key = (gate.place.start, gate.kind.value)
         if key not in self.found.gates:
             self.found.gates[key] = gate
@@ -749,6 +762,13 @@ def _names_in(node: Node | None) -> tuple[str, ...]:
 _COMMON = frozenset(
     {"main", "__init__", "forward", "run", "__call__", "__new__", "setup", "apply", "wrapper", "get", "call", "create"}
 )
+
+
+def visit_calls(scan: ModulePass, path: list[Node]) -> None:
+    visit_reader(scan, path)
+    visit_call(scan, path)
+
+
 _VISITORS = {
     "if_statement": ModulePass._if,
     "elif_clause": ModulePass._if,
@@ -761,18 +781,8 @@ _VISITORS = {
     "argument_list": visit_argument,
     "decorator": visit_decorator,
     "pair": visit_pair,
-    "call": visit_call,
+    "dictionary": visit_rows,
+    "subscript": visit_reader,
+    "comparison_operator": visit_reader,
+    "call": visit_calls,
 }
-__all__ = [
-    "ModulePass",
-    "Role",
-    "Split",
-    "Truth",
-    "Unknown",
-    "Value",
-    "arguments",
-    "arm_blocks",
-    "message_of",
-    "raised",
-    "template",
-]

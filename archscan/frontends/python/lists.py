@@ -316,6 +316,31 @@ def visit_pair(scan: ModulePass, path: list[Node]) -> None:
         visit_table(scan, path[:-2], table)
 
 
+def visit_rows(scan: ModulePass, path: list[Node]) -> None:
+    """A word in a comment between the rows."""
+    visit_table(scan, path[:-1], path[-2])
+
+
+def visit_reader(scan: ModulePass, path: list[Node]) -> None:
+    """TABLE[capability], TABLE.get(capability) and `capability in TABLE` lead to the table's definition."""
+    node = path[-2]
+    owner: Node | None = None
+    if node.type == "subscript":
+        owner = child(node, "value")
+    elif node.type == "comparison_operator" and any(c.type in {"in", "not in"} for c in node.children):
+        owner = operands(node)[-1]
+    elif node.type == "call":
+        function = child(node, "function")
+        if function is not None and function.type == "attribute" and text(function).endswith(".get"):
+            owner = child(function, "object")
+    if owner is None or owner.type not in ("identifier", "attribute") or not scan.once(node, "reader"):
+        return
+    found = definition(text(owner), scan.frame(path), scan.interpreter)
+    if found is not None and found[0].module is scan.module and inner(found[1]).type == "dictionary":
+        table = inner(found[1])
+        visit_table(scan, scan.path(table.start_byte)[:-1], table)
+
+
 def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
     if not scan.once(table, "table"):
         return

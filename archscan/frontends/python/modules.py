@@ -23,6 +23,8 @@ class PythonIndex:
     path: str
     data: bytes
     triggers: tuple[int, ...]  # byte offsets
+    mentions: frozenset[str] = frozenset()  # names it may use of other modules
+    asks: frozenset[str] = frozenset()  # names it defines that ask for the target without saying so
     top: str = ""  # name of the directory that holds `path`: the package, when its folder was given as root
     size: int = 0
     origin: Origin = Origin.OWN

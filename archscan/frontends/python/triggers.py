@@ -17,6 +17,7 @@ _TELLING = (
     b" cc ", b"_cc", b"(cc", b" arch ", b"_arch", b" arch)", b"arch_", b".arch ", b"arch =",
 )  # fmt: skip
 
+_FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TRIGGER = re.compile(
     rb"(?i:.*(?:capabilit|compute_cap|supported_major|blackwell|hopper|ampere|gencode|supports?_pdl).*|_*(?:is|has)_ada)"
@@ -78,6 +79,40 @@ def _line_starts(data: bytes) -> set[int]:
             end = lowered.find(b"\n", at)
             at = lowered.find(needle, end) if end >= 0 else -1
     return starts
+
+
+def mentions(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
+    """Names that other modules may have defined: imported ones, and trigger words where nothing is defined."""
+    names: set[bytes] = set()
+    for offset in found:
+        start = data.rfind(b"\n", 0, offset) + 1
+        if not data[start:offset].lstrip().startswith((b"def ", b"async def ", b"class ")):
+            match = _WORD.match(data, offset)
+            if match:
+                names.add(match.group())
+    at = data.find(b" import ")
+    while at >= 0:
+        end = data.find(b"\n", at)
+        if data.startswith(b"(", at + 8):
+            end = data.find(b")", at)
+        names.update(_WORD.findall(data, at + 8, end if end >= 0 else len(data)))
+        at = data.find(b" import ", at + 8)
+    return frozenset(name.decode("utf-8", "replace") for name in names)
+
+
+def asks(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
+    """Top-level functions and flags that ask for the target without saying so in their name."""
+    names: set[bytes] = set()
+    for offset in found:
+        start = data.rfind(b"\n", 0, offset) + 1
+        if not data[start : start + 1].isspace():
+            match = _FLAG.match(data, start)
+        else:
+            start = data.rfind(b"\ndef ", max(0, offset - 4000), offset)
+            match = _WORD.match(data, start + 5) if start >= 0 else None
+        if match and not is_trigger(match[0].rstrip(b" =")):
+            names.add(match[0].rstrip(b" ="))
+    return frozenset(name.decode("utf-8", "replace") for name in names if len(name) > 3)
 
 
 def occurrences(data: bytes, name: bytes) -> list[int]:

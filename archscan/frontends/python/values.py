@@ -232,7 +232,7 @@ class Lanes:
         """The operation on every lane; unknown and assumed values pass through."""
         if not any(isinstance(v, (Split, Maybe, Unknown, tuple)) for v in values):
             return operation(*values)
-        arch = any(depends(v) for v in values)
+        arch = any(depends(v) and not isinstance(v, (Capability, PropertiesV)) for v in values)
         return self.merge((_guarded(operation, items, arch), mask) for items, mask in self.spread(values))
 
 
@@ -310,10 +310,11 @@ def _encode_int(target: Target, like: int) -> int | None:
 def _encode_text(target: Target, like: str) -> str | None:
     dotted = _DOTTED.match(like)
     if dotted and 3 <= int(dotted[1]) <= 15:
-        return f"{target.major}.{target.minor}" + (target.suffix if dotted[3] else "")
+        return f"{target.major}.{target.minor}{dotted[3] or ''}"
     if not ARCH_TEXT.match(like):
         return str(target.major) if like.isdigit() and 5 <= int(like) <= 15 else None
     match = _PREFIXED.match(like)
     if not match or not 50 <= int(match[3]) <= 150:
         return None
-    return f"{match[2] or ''}{target.sm}" + (target.suffix if match[4] else "")
+    # Python sees the GPU, not what was compiled: "sm_90a" names the GPU that 9.0 is
+    return f"{match[2] or ''}{target.sm}{match[4]}"
