@@ -19,8 +19,9 @@ _COMMENT = rb"//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)"
 # What may stand between two literals of one text: blanks, continuations, a macro or parameter that inserts something.
 # Written so that no blank can be matched in two ways: hostile input must not make it backtrack.
 _GLUE = rb"(?:\s|\\\n)*(?:#?[A-Za-z_]\w*(?: ?\([^()\"]*\))?(?:\s|\\\n)*)?"
-_TOKEN = re.compile(rb"|".join((_COMMENT, _RAW, _STRING, _CHARACTER)), re.DOTALL)
-_RUN = re.compile(rb"%b|%b(?:%b%b)*|%b" % (_RAW, _STRING, _GLUE, _STRING, _CHARACTER), re.DOTALL)
+_TOKEN = re.compile(rb"%b|%b|%b(?:%b%b)*|%b" % (_COMMENT, _RAW, _STRING, _GLUE, _STRING, _CHARACTER), re.DOTALL)
+_BETWEEN = re.compile(_GLUE)
+_SHORTEST = 9  # of a literal with an instruction: quotes, mnemonic, semicolon; constraints of asm() are shorter
 _SEAM = re.compile(rb'"' + _GLUE + rb'"')
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w{2,}")
 _ASM = re.compile(rb"\b(?:asm|__asm__|__asm)\b(?:\s|\\\n)*(?:volatile|__volatile__|goto)?(?:\s|\\\n)*\((?:\s|\\\n)*\Z")
@@ -40,10 +41,10 @@ class Recogniser:
 
     def in_code(self, data: bytes) -> tuple[FeatureUse, ...]:
         """The features that CUDA C++ uses, by line (the first line of `data` is 1). Comments do not count."""
-        code, runs = _split(data)
+        code, text, runs = _split(data)
         hits = set(self._in_code(code))
-        for run in runs:
-            hits.update(self._in_literals(run))
+        for start, end in runs:
+            hits.update(self._in_literals(text, start, end))
         if not hits:
             return ()
         ends = [m.start() for m in re.finditer(rb"\n", data)]
@@ -76,17 +77,18 @@ class Recogniser:
         matching = (f.id for f in self._features if f.identifier_pattern and f.identifier_pattern.fullmatch(name))
         return tuple(dict.fromkeys((*exact, *matching)))
 
-    def _in_literals(self, run: re.Match[bytes]) -> Iterator[tuple[int, str]]:
+    def _in_literals(self, data: bytes, start: int, end: int) -> Iterator[tuple[int, str]]:
         """Offsets of instructions in adjacent literals; outside of asm() only where a statement begins."""
-        candidates = {f for opcode in set(_OPCODE.findall(run[0])) for f in self._by_opcode.get(opcode, ())}
+        candidates = {f for opcode in set(_OPCODE.findall(data, start, end)) for f in self._by_opcode.get(opcode, ())}
         if not candidates:
             return
-        text, is_asm = _joined(run[0]), _ASM.search(run.string, max(0, run.start() - 80), run.start()) is not None
+        run = data[start:end]
+        text, is_asm = _joined(run), _ASM.search(data, max(0, start - 80), start) is not None
         for feature_id in candidates:
             pattern = self._by_id[feature_id].mnemonic
             for match in pattern.finditer(text) if pattern else ():
                 if is_asm or _is_statement(text, match):
-                    yield run.start() + _offset(run[0], match.start()), feature_id
+                    yield start + _offset(run, match.start()), feature_id
 
     @cached_property
     def _by_id(self) -> dict[str, Feature]:
@@ -120,21 +122,53 @@ class Recogniser:
         return re.compile(rf"(?<![a-z])(?:{words or '(?!)'})(?![a-z])")
 
 
-def _split(data: bytes) -> tuple[bytes, list[re.Match[bytes]]]:
-    """The code with comments and literals blanked (offsets stay), and each run of adjacent string literals."""
-    if b"//" in data or b"/*" in data:
-        data = _TOKEN.sub(lambda m: m[0].translate(_BLANKS) if m[0].startswith(b"/") else m[0], data)
-    runs = list(_RUN.finditer(data))
+_Span = tuple[int, int]
+
+
+def _split(data: bytes) -> tuple[bytes, bytes, list[_Span]]:
+    """The code without comments and literals, the text without comments (both blanked), and the runs of literals."""
+    comments: list[_Span] = []
+    runs: list[_Span] = []
+    for token in _TOKEN.finditer(data):
+        start = token.start()
+        (comments if data.startswith((b"//", b"/*"), start) else runs).append((start, token.end()))
+    if comments:
+        data = _blanked(data, comments)
+        runs = _merged(data, runs, comments)
+    runs = [(start, end) for start, end in runs if end - start >= _SHORTEST]
+    return _blanked(data, runs), data, runs
+
+
+def _blanked(data: bytes, spans: list[_Span]) -> bytes:
+    """The data with blanks in place of these spans; lines stay."""
+    if not spans:
+        return data
     pieces, position = [], 0
-    for run in runs:
-        pieces += [data[position : run.start()], run[0].translate(_BLANKS)]
-        position = run.end()
-    return b"".join([*pieces, data[position:]]), runs
+    for start, end in spans:
+        pieces += [data[position:start], data[start:end].translate(_BLANKS)]
+        position = end
+    return b"".join([*pieces, data[position:]])
+
+
+def _merged(data: bytes, runs: list[_Span], comments: list[_Span]) -> list[_Span]:
+    """The runs with those joined that only a comment parts."""
+    merged: list[_Span] = []
+    starts = [start for start, _ in comments]
+    for start, end in runs:
+        if merged and data[start] == data[merged[-1][0]] == ord('"'):
+            begin, last = merged[-1]
+            at = bisect_right(starts, last - 1)
+            if at < len(starts) and starts[at] < start and _BETWEEN.fullmatch(data, last, start):
+                merged[-1] = (begin, end)
+                continue
+        merged.append((start, end))
+    return merged
 
 
 def _is_statement(text: bytes, match: re.Match[bytes]) -> bool:
     """Whether an instruction outside of asm() stands like one: at the beginning of a statement, with operands."""
-    return text[: match.start()].rstrip(b' \t\r\n"(')[-1:] in b";{}" and _OPERANDS.match(text, match.end()) is not None
+    before = text[max(0, match.start() - 80) : match.start()].rstrip(b' \t\r\n"(')
+    return before[-1:] in b";{}" and _OPERANDS.match(text, match.end()) is not None
 
 
 def _joined(run: bytes) -> bytes:
