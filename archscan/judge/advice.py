@@ -176,6 +176,8 @@ def _table(weighed: Weighed) -> Advised | None:
 
 def _other_half(weighed: Weighed) -> Advised | None:
     """Host and device: the other half lets the target in to what is missing here, or goes another way."""
+    if weighed.half(Half.TRIGGER, admits=True):
+        return Advised(Advice.PAIR, weighed.today, "the trigger is live for the target")
     if weighed.half(Half.LAUNCH_ATTRIBUTE):
         return Advised(Advice.PAIR, weighed.today, "the host sets the launch attribute")
     if weighed.half(Half.DEVICE):
@@ -306,7 +308,7 @@ def _portable(weighed: Weighed) -> Advised | None:
     case = weighed.case
     if case.words.portable:
         return Advised(Advice.WIDEN_SAFE, weighed.today, "said to be portable", case.words.portable)
-    if case.needs.sure:
+    if case.needs.sure and case.gate.layer in COMPILED:
         return Advised(Advice.WIDEN_SAFE, weighed.today, "everything behind it assembles")
     if case.gate.layer in COMPILED and case.guarded != REST and not case.needs.items:
         return Advised(Advice.WIDEN_SAFE, weighed.today, "portable code")

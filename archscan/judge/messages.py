@@ -6,7 +6,6 @@ from archscan.catalog.types import Catalog
 from archscan.judge.advice import Advised, Weighed
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
-from archscan.judge.pairs import Pair
 from archscan.judge.verdicts import Why
 from archscan.model.finding import Advice, Consequence, Problem
 from archscan.model.gate import Does, Kind, Layer
@@ -49,7 +48,7 @@ def _what(weighed: Weighed) -> str:
     if case.problem is Problem.OVER_ADMITTED:
         return _let_in(weighed)
     if case.problem is Problem.DISAGREES:
-        return f"{name} is let in here and shut out by the other half"
+        return _split(case, name)
     if case.shut is not None and case.shut.why is Why.SHADOWED:
         return f"this arm means {name} and never gets it, an earlier one takes it"
     if case.gate.kind is Kind.TABLE:
@@ -58,7 +57,19 @@ def _what(weighed: Weighed) -> str:
         return f"{name} is not in the list"
     if case.gate.kind is Kind.BUILD_FLAG:
         return f"not built ahead of time for {name}"
+    if case.gate.kind is Kind.MACRO_DEFINITION and case.gate.symbols:
+        missing = case.gets.does is Does.NOTHING
+        return f"{case.gate.symbols[0]} {'is not defined' if missing else 'has another value'} on {name}"
     return _left_out(case, name)
+
+
+def _split(case: Case, name: str) -> str:
+    """What a mismatch is about."""
+    if case.consequence == Consequence.RACE.value:
+        return f"kernels may overlap on {name} and the wait is compiled out"
+    if case.consequence == Consequence.WRONG_RESULT.value:
+        return f"host and device go different ways on {name}"
+    return f"{name} is let in here and shut out by the other half"
 
 
 def _left_out(case: Case, name: str) -> str:
@@ -79,7 +90,8 @@ def _let_in(weighed: Weighed) -> str:
     obstacle = weighed.case.obstacle
     assert obstacle is not None
     catalog = weighed.catalog
-    names = _short(catalog, obstacle.variants)
+    everyone = obstacle.variants == weighed.selection.mask
+    names = weighed.selection.name if everyone else _short(catalog, obstacle.variants)
     if obstacle.overrun is not None:
         over = obstacle.overrun
         if not over.value:
@@ -100,6 +112,8 @@ def _happens(case: Case, advised: Advised) -> str:
         return f'"{text[:97] + "..." if len(text) > 100 else text}"'
     if advised.today is Consequence.RACE and not any(n.feature.group == "griddep-wait" for n in case.needs.sure):
         return "threads are no longer ordered"
+    if advised.today is Consequence.DEGRADED_TUNING and case.gets.does in (Does.NOTHING, Does.LOGS):
+        return "it runs, and what that would gain is lost"
     return _HAPPENS[advised.today]
 
 
@@ -108,16 +122,17 @@ def _helps(weighed: Weighed, advised: Advised) -> str:
     if obstacle is not None and obstacle.fits:
         return f"build with a suffix that can ({_short(weighed.catalog, obstacle.fits)}) or bound it"
     if advised.advice is Advice.PAIR and weighed.pairs:
-        return f"change it together with {_place(weighed, weighed.pairs[0])}"
+        return f"change it together with {_place(weighed, weighed.pairs[0].path, weighed.pairs[0].line)}"
+    if advised.advice is Advice.PAIR and weighed.case.related:
+        return f"change it together with {_place(weighed, weighed.case.related[0].path, weighed.case.related[0].line)}"
     text = _HELPS[advised.advice]
     if advised.advice in (Advice.LEAVE, Advice.WIDEN_SAFE, Advice.WIDEN_PERF_RISK, Advice.WIDEN_UNSAFE_RUNTIME):
         return f"{text}, {advised.why}" if ":" not in text else f"{text} ({advised.why})"
     return text
 
 
-def _place(weighed: Weighed, pair: Pair) -> str:
-    path = pair.path.rsplit("/", 1)[-1]
-    return f"line {pair.line}" if pair.path == weighed.case.gate.path else f"{path}:{pair.line}"
+def _place(weighed: Weighed, path: str, line: int) -> str:
+    return f"line {line}" if path == weighed.case.gate.path else f"{path.rsplit('/', 1)[-1]}:{line}"
 
 
 def _short(catalog: Catalog, mask: int) -> str:

@@ -32,6 +32,8 @@ class Half(str, Enum):
     """What the other half is, which settles what follows from it."""
 
     LAUNCH_ATTRIBUTE = "launch attribute"
+    WAIT = "wait"
+    TRIGGER = "trigger"
     HOST = "host dispatch"
     DEVICE = "device code"
     DEFINITION = "macro definition"
@@ -112,7 +114,17 @@ class _Pairing:
 def pair_up(cases: Iterable[Case], project: Project, selection: Selection, catalog: Catalog) -> Pairs:
     """Every pair among the cases, and between a case and a half that has no case of its own."""
     pairing = _Pairing(cases, project, selection, catalog)
-    for step in (_macros, _launch_attributes, _launches, _host_predicates, _tables, _mentions, _sources, _builds):
+    for step in (
+        _macros,
+        _launch_attributes,
+        _triggers,
+        _launches,
+        _host_predicates,
+        _tables,
+        _mentions,
+        _sources,
+        _builds,
+    ):
         step(pairing)
     by_case = {key: tuple(found) for key, found in pairing.pairs.items()}
     return Pairs(by_case, tuple(pairing.mismatches), frozenset(pairing.routed))
@@ -161,6 +173,51 @@ def _launch_attributes(pairing: _Pairing) -> None:
         decider = _decider(pairing, file, site)
         if shut and (decider is None or decider.yes & pairing.selection.mask):
             pairing.mismatches.append(_attribute_mismatch(pairing, file, site, shut, decider))
+
+
+def _triggers(pairing: _Pairing) -> None:
+    """An early start is safe only where the kernels that it lets start wait: the two open together."""
+    waits = _waits(pairing)
+    early = [c for c in pairing.shut if _is_trigger(c)]
+    for wait in waits:
+        near = [t for t in early if t.gate.path == wait.gate.path and (_scope(t) == _scope(wait) or not _in_kernel(t))]
+        for trigger in near:
+            pairing.both(
+                trigger,
+                Half.WAIT,
+                wait,
+                Half.TRIGGER,
+                "the wait is compiled out too: open both",
+                "the trigger is compiled out too",
+            )
+        if not any(p.half is Half.LAUNCH_ATTRIBUTE for p in pairing.pairs[id(wait)]):
+            _live_triggers(pairing, wait)
+
+
+def _is_trigger(case: Case) -> bool:
+    sure = case.needs.sure
+    return case.gate.layer in _DEVICE and bool(sure) and all(n.feature.group == "griddep-launch" for n in sure)
+
+
+def _scope(case: Case) -> str:
+    return case.gate.scope.name if case.gate.scope else ""
+
+
+def _in_kernel(case: Case) -> bool:
+    return case.gate.scope is not None and case.gate.scope.is_kernel
+
+
+def _live_triggers(pairing: _Pairing, wait: Case) -> None:
+    """Triggers of the same file that the target keeps although it loses the wait."""
+    name = pairing.selection.name
+    for site in wait.file.sites:
+        if site.kind is SiteKind.PDL_TRIGGER and site.truth.yes & pairing.selection.mask:
+            message = f"lets the next kernel start early on {name}"
+            pairing.add(wait, Pair(Half.TRIGGER, wait.gate.path, site.place.line, True, message))
+            related = (Related(wait.gate.path, wait.place.line, Role.PAIR, f"the wait is compiled out for {name}"),)
+            gate = site_gate(wait.file, site, Kind.FLAG, site.truth, Layer.DEVICE)
+            pairing.mismatches.append(_mismatch(wait.file, gate, 0, site.place, wait, Consequence.RACE, related))
+            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +271,24 @@ def _mismatch(
 
 def _launched_by(wait: Case, file: FileFacts, site: Site, project: Project) -> bool:
     """Whether the host code around an attribute launches the kernel that misses its wait."""
-    if wait.gate.path == file.path:
-        return True
-    name = wait.gate.scope.name if wait.gate.scope else ""
-    return bool(site.function and name) and bool(names_in(name) & project.closure([site.function]))
+    scope = wait.gate.scope
+    name = re.split(r"::", scope.name)[-1] if scope else ""
+    if wait.gate.path != file.path:
+        return bool(site.function and name) and name in project.closure([site.function])
+    if scope is None or not scope.is_kernel:
+        return True  # a helper: who calls it is not known
+    launched, elsewhere = _kernels_launched(file, site.function)
+    return name in launched if launched else name not in elsewhere
+
+
+def _kernels_launched(file: FileFacts, function: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The kernels of a file that a function launches by name, and those that other functions do."""
+    kernels = {s.name for s in file.sites if s.kind is SiteKind.KERNEL}
+    launches = [(s.function, s.name) for s in file.sites if s.kind is SiteKind.LAUNCH and s.name in kernels]
+    return (
+        frozenset(name for by, name in launches if by == function),
+        frozenset(name for by, name in launches if by != function),
+    )
 
 
 def _kernel_names(case: Case) -> frozenset[str]:
