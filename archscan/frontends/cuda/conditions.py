@@ -168,6 +168,15 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=65536)
+def mentioned(definition: Definition) -> tuple[str, ...]:
+    """The macro names in a definition's body, its own parameters left out."""
+    names = names_in(definition.body)
+    if not definition.params:
+        return names
+    return tuple(name for name in names if name not in definition.params)
+
+
 def condition_text(name: str, text: str) -> str:
     """The condition of a directive as an expression: `#ifdef X` is `defined(X)`."""
     if name in ("ifdef", "elifdef"):
@@ -222,7 +231,7 @@ class Evaluator:
             states[name] = state = lookup(name)
             for definition, _ in state.parts:
                 if definition.body:
-                    queue += names_in(definition.body)
+                    queue += mentioned(definition)
             if len(states) > _MOST_NAMES:
                 break
         return states
@@ -338,24 +347,37 @@ def _macro(name: str, definition: Definition) -> Any:
 
 def _too_large(tokens: tuple[Any, ...], macros: dict[str, Definition]) -> bool:
     """Whether expansion could explode: an upper bound from the sizes of the bodies, computed without expanding."""
+    bodies = {name: _body(definition) for name, definition in macros.items()}
     sizes: dict[str, int] = {}
-    fan_out = 1
-    for _ in range(len(macros) + 1):
-        changed = False
-        for name, definition in macros.items():
-            body = _lexed(definition.body)
-            size = 1 + sum(sizes.get(t.value, 1) for t in body)
-            if definition.params:
-                fan_out = max(fan_out, sum(t.value in definition.params for t in body))
-            if size > _MOST_TOKENS:
-                return True
-            if sizes.get(name) != size and name not in {t.value for t in body}:
-                sizes[name], changed = size, True
-        if not changed:
-            break
-    depth = max(_depth(tokens), *(_depth(_lexed(d.body)) for d in macros.values()), 0)
+    pending = list(macros)
+    while pending:
+        name = pending[-1]
+        open_ = [v for v in bodies[name].values if v in bodies and v not in sizes and v not in pending]
+        if open_:
+            pending += open_
+            continue
+        pending.pop()
+        sizes[name] = min(1 + sum(sizes.get(v, 1) for v in bodies[name].values), _MOST_TOKENS * 100)
+    fan_out = max((body.fan_out for body in bodies.values()), default=1)
+    depth = max(_depth(tokens), *(body.depth for body in bodies.values()), 0)
     bound: int = sum(sizes.get(t.value, 1) for t in tokens)
     return bound * (fan_out ** min(depth, 64)) > _MOST_TOKENS * 50
+
+
+class _Body(NamedTuple):
+    """What the bound needs of a macro body."""
+
+    values: tuple[str, ...]
+    fan_out: int  # how often the parameters occur
+    depth: int
+
+
+@lru_cache(maxsize=65536)
+def _body(definition: Definition) -> _Body:
+    tokens = _lexed(definition.body)
+    values = tuple(t.value for t in tokens)
+    fan_out = sum(v in definition.params for v in values) if definition.params else 1
+    return _Body(values, max(fan_out, 1), _depth(tokens))
 
 
 def _depth(tokens: tuple[Any, ...] | list[Any]) -> int:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 class Directive(NamedTuple):
     """One logical directive line. Offsets are byte offsets: of `#`, and of the end of the logical line."""
 
-    name: str  # if, ifdef, ifndef, elif, else, endif, define, undef, include, error, ...
+    name: str  # if, ifdef, ifndef, elif, else, endif, define, undef, include, ...
     text: str  # what follows the name: comments out, continuations joined
     start: int
     end: int
@@ -24,10 +24,10 @@ class Directive(NamedTuple):
 
 CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
 OPENERS = frozenset({"if", "ifdef", "ifndef"})
-KEPT = CONDITIONALS | {"define", "undef", "include", "include_next", "error", "pragma"}
+KEPT = CONDITIONALS | {"define", "undef", "include", "include_next"}
 
 BOM = b"\xef\xbb\xbf"
-_HASH = re.compile(rb"\n[ \t\v\f]*(?:#|%:)")
+_HASH = re.compile(rb"\n[ \t\v\f]*(?:#(?![ \t]*pragma\b)|%:)")  # one line in four is a pragma
 _HASH_HERE = re.compile(rb"[ \t\v\f]*(?:#|%:)")
 _NAME = re.compile(rb"(?:#|%:)[ \t\v\f]*([A-Za-z_]*)")
 _SPLICED = re.compile(rb"\\[ \t\v\f]*\r?\Z")
@@ -45,7 +45,7 @@ _TOKEN = re.compile(
 
 
 def scan(data: bytes) -> tuple[Directive, ...]:
-    """Every directive of a file in order, those in dead regions included."""
+    """The directives of a file that conditionals hang on, in order, those in dead regions included."""
     return tuple(_Scanner(data).run())
 
 
@@ -192,16 +192,18 @@ class _Scanner:
         name_match = _NAME.match(raw)
         name = name_match[1].decode() if name_match else ""
         after = name_match.end() if name_match else 1
+        if name and name not in KEPT:
+            self.settled = start + after
+            return
         text = raw[after:]
         if b"\\" in raw or b"/" in raw:
             text, end = logical_text(data, start + after)
-            if not name and text:
+            if not name:
                 name, text = _split_name(text)
         self.settled = end
         if name not in KEPT:
             return
-        self.line += data.count(b"\n", self.counted, start)
-        line = self.line
+        line = self.line = self.line + data.count(b"\n", self.counted, start)
         self.line += data.count(b"\n", start, end)
         self.counted = end
         self.found.append(Directive(name, _shown(text), start, end, line, self.line))

@@ -47,7 +47,7 @@ def directive_facts(
         return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
     environment = Environment(compiler, table.outside(path, compiler))
     maker = _Maker(path, index, table, environment, evaluator, None if index.brief else recogniser)
-    walk = Walk(environment, evaluator, index.guard_start, index.size)
+    walk = Walk(environment, evaluator, index.guard_start, index.size, table.needed)
     gates, undecided = [], list(index.undecided)
     for chain in walk.chains(index.events):
         if chain.start not in index.candidates:
@@ -120,7 +120,7 @@ class _Maker:
         facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser) for arm in chain.arms)
         around = self.index.candidates[chain.start]
         defined = _defined(facts)
-        definition = bool(defined) and any(n in self.table.tested or n in around.used for n in defined)
+        definition = bool(defined) and any(n in self.table.needed or n in around.used for n in defined)
         return Gate(
             path=self.path,
             layer=Layer.PREPROCESSOR,
@@ -210,6 +210,8 @@ class _Maker:
     def _focus(self, arm: ArmTruth, lines: Lines) -> Place | None:
         """The conjunct that shuts out the most targets: the bound of a range that decides today."""
         best, most = None, 0
+        if self.index.brief:
+            return None
         for place, text in conjuncts(arm.event, lines):
             shut = self.evaluator.answer(text, self.environment.lookup).truth.no & self._peers
             if (count := bin(shut).count("1")) > most:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from archscan.frontends.cuda.conditions import names_in
-from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive, scan
+from archscan.frontends.cuda.directives import CONDITIONALS, Directive, scan
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.lines import Lines
-from archscan.frontends.cuda.macros import defined_name, parse_define
 from archscan.frontends.cuda.scopes import Function, Scopes
 from archscan.frontends.cuda.structure import Conditional, structure
 from archscan.frontends.cuda.target_macros import TargetCall, target_calls
@@ -25,7 +24,7 @@ from archscan.model.gate import Scope
 
 _BLANK = re.compile(rb"\s*")
 _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.M)
-_EVENTS = CONDITIONALS | {"define", "undef", "include", "include_next"}
+_EVENTS = CONDITIONALS | {"define", "undef"}
 LINES_ABOVE = 8  # of comments that may explain a gate
 
 
@@ -47,23 +46,14 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Definitions:
-    """A macro that the file defines: what decides its definition, and the lines to point at."""
-
-    depends_on: frozenset[str]
-    lines: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class DirectiveIndex:
     """The preprocessor's side of a file."""
 
-    events: tuple[Directive, ...]  # conditionals, #define, #undef, #include
+    events: tuple[Directive, ...]  # conditionals, #define, #undef
     guard_start: int
     candidates: dict[int, Surroundings]  # by offset of the opening directive
     call_scopes: dict[int, Scope]  # of target macros, by offset
     excerpts: tuple[Excerpt, ...]
-    definitions: dict[str, Definitions]
     problems: tuple[str, ...]
     includes: tuple[str, ...]
     size: int
@@ -92,9 +82,8 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
         candidates=_surroundings(data, candidates, brief),
         call_scopes={} if brief else _call_scopes(data, calls),
         excerpts=tuple(_excerpts(data, ranges)),
-        definitions=_definitions(events, shape.guard_start),
         problems=() if template else shape.problems,
-        includes=tuple(dict.fromkeys(_include(d.text) for d in events if d.name.startswith("include"))),
+        includes=tuple(dict.fromkeys(_include(d.text) for d in directives if d.name.startswith("include"))),
         size=len(data),
         calls=calls,
         undecided=tuple(u for c in torn for u in _torn(c)),
@@ -116,46 +105,6 @@ def _include(text: str) -> str:
         if text.startswith(opening):
             return text[1:].split(closing, 1)[0]
     return ""
-
-
-# --- definitions ----------------------------------------------------------------------------------------------------
-
-
-def _definitions(events: tuple[Directive, ...], guard_start: int) -> dict[str, Definitions]:
-    """Every macro that the file defines or undefines, with the names in the conditions around it and in its body."""
-    found: dict[str, tuple[set[str], list[int]]] = {}
-    stack: list[tuple[tuple[str, ...], int]] = []
-    for event in events:
-        if event.name in OPENERS:
-            guard = event.start == guard_start
-            stack.append(((), 0) if guard else (names_in(event.text), event.line))
-        elif event.name == "endif":
-            if stack:
-                stack.pop()
-        elif event.name in CONDITIONALS and stack:
-            stack[-1] = (stack[-1][0] + names_in(event.text), event.line)
-        elif event.name in ("define", "undef"):
-            _record(found, stack, event)
-    return {name: Definitions(frozenset(depends), tuple(lines)) for name, (depends, lines) in found.items()}
-
-
-def _record(
-    found: dict[str, tuple[set[str], list[int]]], stack: list[tuple[tuple[str, ...], int]], event: Directive
-) -> None:
-    parsed = parse_define(event.text) if event.name == "define" else None
-    name = parsed[0] if parsed else defined_name(event.text)
-    if not name:
-        return
-    depends, lines = found.setdefault(name, (set(), []))
-    for names, _ in stack:
-        depends.update(names)
-    if parsed:
-        depends.update(names_in(parsed[1].body))
-        lines.append(stack[-1][1] if stack and stack[-1][1] else event.line)
-    depends.discard(name)
-
-
-# --- conditionals ---------------------------------------------------------------------------------------------------
 
 
 def _may_matter(conditional: Conditional, compiler: Compiler) -> bool:

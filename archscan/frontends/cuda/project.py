@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from archscan.frontends.cuda.conditions import Evaluator, names_in
+from archscan.frontends.cuda.definitions import Definitions, definitions, needed_names
 from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.includes import Includes
@@ -41,7 +42,7 @@ class MacroTable:
     exports: dict[str, dict[str, Export]]  # macro -> file -> what it is there
     includes: Includes
     sites: dict[str, tuple[tuple[str, int], ...]]  # macro -> (file, line)
-    tested: frozenset[str]  # names that some condition mentions
+    needed: frozenset[str]  # names that conditions mention, and those behind them
     flags: dict[str, tuple[str, ...]]  # derived macro -> build flags that decide it
 
     def outside(self, path: str, compiler: Compiler) -> Outside:
@@ -92,18 +93,17 @@ def _joined(exports: list[Export], via: Via) -> tuple[State, Via]:
 
 def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTable:
     """The table of a project from the indexes of its files."""
-    dependencies = _dependencies(indexes)
+    needed = needed_names(index.events for index in indexes.values())
+    defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guard_start, needed))}
+    dependencies = _dependencies(defined)
     derived = _derived(dependencies)
     features = _closure(derived, dependencies)
     tracked = features | _closure(_tested_beside(indexes, derived), dependencies)
     includes = Includes({path: index.includes for path, index in indexes.items()})
-    tested = frozenset(
-        n for index in indexes.values() for e in index.events if e.name in CONDITIONALS for n in names_in(e.text)
-    )
     flags = {name: _flags(name, dependencies, compiler) for name in derived}
-    table = MacroTable(derived, features, tracked, {}, includes, _sites(indexes, derived), tested, flags)
+    table = MacroTable(derived, features, tracked, {}, includes, _sites(defined, derived), needed, flags)
     evaluator = Evaluator(compiler.everything)
-    programs = {p: _program(i, tracked) for p, i in indexes.items() if not tracked.isdisjoint(i.definitions)}
+    programs = {p: _program(indexes[p], tracked) for p, d in defined.items() if not tracked.isdisjoint(d)}
     for _ in range(_MOST_ROUNDS):
         exports = _round(programs, table, compiler, evaluator)
         if exports == table.exports:
@@ -112,12 +112,12 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTabl
     return table
 
 
-def _dependencies(indexes: Mapping[str, DirectiveIndex]) -> dict[str, set[str]]:
+def _dependencies(defined: Mapping[str, Mapping[str, Definitions]]) -> dict[str, set[str]]:
     """Macro -> the names that its definitions hang on, over all files."""
     found: dict[str, set[str]] = {}
-    for index in indexes.values():
-        for name, definitions in index.definitions.items():
-            found.setdefault(name, set()).update(definitions.depends_on)
+    for macros in defined.values():
+        for name, macro in macros.items():
+            found.setdefault(name, set()).update(macro.depends_on)
     return found
 
 
@@ -172,12 +172,14 @@ def _closure(names: Iterable[str], dependencies: dict[str, set[str]]) -> frozens
     return frozenset(found)
 
 
-def _sites(indexes: Mapping[str, DirectiveIndex], derived: frozenset[str]) -> dict[str, tuple[tuple[str, int], ...]]:
+def _sites(
+    defined: Mapping[str, Mapping[str, Definitions]], derived: frozenset[str]
+) -> dict[str, tuple[tuple[str, int], ...]]:
     found: dict[str, list[tuple[str, int]]] = {}
-    for path, index in indexes.items():
-        for name, definitions in index.definitions.items():
+    for path, macros in defined.items():
+        for name, macro in macros.items():
             if name in derived:
-                found.setdefault(name, []).extend((path, line) for line in definitions.lines)
+                found.setdefault(name, []).extend((path, line) for line in macro.lines)
     return {name: tuple(sites) for name, sites in found.items()}
 
 

@@ -89,7 +89,7 @@ def _conditional(chain: list[Directive], body_end: int, end: int, depth: int, cl
 
 def include_guard(directives: Sequence[Directive]) -> tuple[str, int]:
     """Name and offset of the include guard: the first conditional, a `#define` of its name, the last `#endif`."""
-    code = [d for d in directives if d.name not in ("pragma", "include", "error")]
+    code = [d for d in directives if d.name != "include"]
     if len(code) < 3 or code[0].name not in ("ifndef", "if") or code[1].name != "define" or code[-1].name != "endif":
         return "", -1
     name = _guarded(code[0])

@@ -128,13 +128,23 @@ class _Frame:
 class Walk:
     """One pass over the directives of one file."""
 
-    def __init__(self, environment: Environment, evaluator: Evaluator, guard_start: int = -1, size: int = 0) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        evaluator: Evaluator,
+        guard_start: int = -1,
+        size: int = 0,
+        needed: frozenset[str] | None = None,
+    ) -> None:
+        """`needed`: the macros whose definitions matter (None = all)."""
         self.environment = environment
         self.evaluator = evaluator
         self.guard_start = guard_start
         self.size = size
         self.everything = evaluator.everything
         self.points: list[Point] = []
+        self._needed = needed
+        self._answers: dict[str, tuple[Answer, Via]] = {}  # since the last definition
         self._always = always(self.everything)
         self._frames: list[_Frame] = []
 
@@ -183,6 +193,9 @@ class Walk:
         return ChainTruth(frame.start, arms, reach)
 
     def _define(self, event: Directive) -> None:
+        if self._needed is not None and defined_name(event.text) not in self._needed:
+            return
+        self._answers.clear()
         via = self._frames[-1].live_via if self._frames else Via.FILE
         if event.name == "undef":
             name = defined_name(event.text)
@@ -195,13 +208,8 @@ class Walk:
 
     def _arm(self, frame: _Frame, event: Directive) -> None:
         condition = "" if event.name == "else" else condition_text(event.name, event.text)
-        if frame.guard or not condition:
-            answer = Answer(self._always)
-        else:
-            answer = self.evaluator.answer(condition, self.environment.lookup)
-        via = frame.live_via if frame.arms else frame.via
-        for name in answer.names:
-            via = weaker(via, self.environment.via(name))
+        answer, via = (Answer(self._always), Via.FILE) if frame.guard or not condition else self._answer(condition)
+        via = weaker(via, frame.live_via if frame.arms else frame.via)
         own = answer.truth
         truth = frame.reach & own & ~frame.earlier
         names = frame.live_names if frame.arms else frame.names
@@ -212,6 +220,16 @@ class Walk:
         frame.live_possible = frame.possible & ~own.no & ~frame.earlier.yes
         frame.earlier = frame.earlier | own
         self.points.append(Point(event.end, truth, frame.live_possible, names, via))
+
+    def _answer(self, condition: str) -> tuple[Answer, Via]:
+        found = self._answers.get(condition)
+        if found is None:
+            answer = self.evaluator.answer(condition, self.environment.lookup)
+            via = Via.FILE
+            for name in answer.names:
+                via = weaker(via, self.environment.via(name))
+            found = self._answers[condition] = (answer, via)
+        return found
 
     def _record(
         self,

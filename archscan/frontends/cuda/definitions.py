@@ -1,0 +1,71 @@
+"""Which macros a file defines, and what each hangs on: the conditions around it and the names in its body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from archscan.frontends.cuda.conditions import mentioned, names_in
+from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
+from archscan.frontends.cuda.macros import defined_name, parse_define
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """A macro that a file defines: what decides its definition, and the lines to point at."""
+
+    depends_on: frozenset[str]
+    lines: tuple[int, ...]
+
+
+def needed_names(files: Iterable[Sequence[Directive]]) -> frozenset[str]:
+    """The names that conditions mention, and those behind the bodies of macros so mentioned."""
+    bodies: dict[str, set[str]] = {}
+    queue: list[str] = []
+    for events in files:
+        for event in events:
+            if event.name == "define":
+                bodies.setdefault(defined_name(event.text), set()).add(event.text)
+            elif event.text and event.name in CONDITIONALS:
+                queue += names_in(event.text)
+    found: set[str] = set()
+    for name in queue:
+        if name not in found:
+            found.add(name)
+            for text in bodies.get(name, ()):
+                parsed = parse_define(text)
+                queue += mentioned(parsed[1]) if parsed else ()
+    return frozenset(found)
+
+
+def definitions(events: Sequence[Directive], guard_start: int, needed: frozenset[str]) -> Mapping[str, Definitions]:
+    """Every needed macro that the file defines or undefines."""
+    found: dict[str, tuple[set[str], list[int]]] = {}
+    stack: list[tuple[tuple[str, ...], int]] = []
+    for event in events:
+        if event.name in OPENERS:
+            guard = event.start == guard_start
+            stack.append(((), 0) if guard else (names_in(event.text), event.line))
+        elif event.name == "endif":
+            if stack:
+                stack.pop()
+        elif event.name in CONDITIONALS:
+            if stack:
+                stack[-1] = (stack[-1][0] + names_in(event.text), event.line)
+        elif defined_name(event.text) in needed:
+            _record(found, stack, event)
+    return {name: Definitions(frozenset(depends), tuple(lines)) for name, (depends, lines) in found.items()}
+
+
+def _record(
+    found: dict[str, tuple[set[str], list[int]]], stack: list[tuple[tuple[str, ...], int]], event: Directive
+) -> None:
+    parsed = parse_define(event.text) if event.name == "define" else None
+    name = parsed[0] if parsed else defined_name(event.text)
+    depends, lines = found.setdefault(name, (set(), []))
+    for names, _ in stack:
+        depends.update(names)
+    if parsed:
+        depends.update(mentioned(parsed[1]))
+        lines.append(stack[-1][1] if stack and stack[-1][1] else event.line)
+    depends.discard(name)
