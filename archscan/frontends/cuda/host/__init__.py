@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from archscan.frontends.cuda.host.gating import HostFacts, host_facts
 from archscan.frontends.cuda.host.indexing import HostIndex, indexed
 from archscan.frontends.cuda.host.linking import HostProject, linked
-from archscan.frontends.cuda.host.liveness import Liveness
+from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Source
 from archscan.model.gate import FeatureUse
@@ -20,7 +20,6 @@ __all__ = [
     "HostFacts",
     "HostIndex",
     "HostProject",
-    "Liveness",
     "function_features",
     "host_gates",
     "host_index",

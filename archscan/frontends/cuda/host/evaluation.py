@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
-from archscan.frontends.cuda.host.names import Seed, seed_of
+from archscan.frontends.cuda.host.names import Seed, carries_capability, seed_of
 from archscan.frontends.cuda.host.project import Defined, DefinedConstant, Names
 from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import statements
@@ -235,7 +235,19 @@ class Evaluator:
             return found
         if expr.name in ("major", "minor") and owner is not None and "ver" in owner.text.lower():
             return unknown(expr.text)
-        return self._seeded(expr.name, expr.text, call=True)
+        seeded = self._seeded(expr.name, expr.text, call=True)
+        return seeded if seeded.cases else self._passed_through(expr, plain, scope) or seeded
+
+    def _passed_through(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
+        """A capability given to an unknown function named after capabilities comes back as it is, by assumption."""
+        if not carries_capability(expr.name) or len(args) != 1:
+            return None
+        given = self.value(args[0], scope)
+        if not given.basis.arch or not values.is_capability(given, self.universe):
+            return None
+        return Value(
+            given.cases, given.covered, given.basis | Basis(assumes=frozenset({f"{expr.text} == {args[0].text}"}))
+        )
 
     def _helper(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
         if scope.depth >= _DEPTH:

@@ -27,6 +27,7 @@ from archscan.frontends.cuda.host.syntax import (
     Return,
     Statement,
     Switch,
+    conjunction,
     dotted,
 )
 from archscan.frontends.cuda.host.values import (
@@ -105,26 +106,41 @@ class Flow:
         self.nesting -= 1
 
     def _ladders(self, block: Block) -> Iterator[Statement]:
-        """The statements, with runs of `if (c) return` joined to one ladder where conditions ask for the architecture."""
+        """The statements, with runs of `if (c) return` that ask for the architecture joined to one ladder."""
         pending: Branch | None = None
         for statement in block:
-            joins = isinstance(statement, Branch) and self._leaves(statement)
-            if pending and joins and isinstance(statement, Branch) and not statement.constexpr:
-                pending = replace(pending, options=pending.options + statement.options, rest=statement.rest)
-                continue
-            if pending:
+            branch = self._rung(statement)
+            if branch is None or not self._leaves(branch):
+                if pending:
+                    yield pending
+                pending = None
+                yield statement
+            elif pending:
+                pending = replace(pending, options=pending.options + branch.options, rest=branch.rest)
+            else:
+                pending = branch
+            if pending and pending.options[-1].condition is None:
                 yield pending
                 pending = None
-            if joins and isinstance(statement, Branch) and all(o.condition for o in statement.options):
-                pending = statement
-            else:
-                yield statement
         if pending:
             yield pending
 
+    def _rung(self, statement: Statement) -> Branch | None:
+        """A statement as a part of a ladder: a branch, or one under an #if, which it asks for too."""
+        if isinstance(statement, Branch):
+            return statement
+        if not isinstance(statement, Directive) or len(statement.options) != 1:
+            return None
+        guard, body = statement.options[0]
+        if guard is None or len(body) != 1 or not isinstance(body[0], Branch):
+            return None
+        branch = body[0]
+        options = tuple(replace(o, condition=conjunction(guard, o.condition)) for o in branch.options if o.condition)
+        return replace(branch, options=options) if len(options) == len(branch.options) else None
+
     def _leaves(self, branch: Branch) -> bool:
         """Whether every arm leaves the function and every condition asks for the architecture."""
-        if branch.constexpr or not all(o.summary.exits for o in branch.options):
+        if branch.constexpr or not branch.options or not all(o.summary.exits for o in branch.options):
             return False
         conditions = [o.condition for o in branch.options if o.condition]
         return all(self.evaluator.condition(c, self.scope).basis.arch for c in conditions)

@@ -9,11 +9,11 @@ from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
 from archscan.frontends.cuda.host.flow import Flow
 from archscan.frontends.cuda.host.indexing import HostIndex, recogniser_of
 from archscan.frontends.cuda.host.linking import HostProject, TemplateTest
-from archscan.frontends.cuda.host.liveness import Liveness
 from archscan.frontends.cuda.host.recording import GateRecorder
 from archscan.frontends.cuda.host.sites import RawSite
 from archscan.frontends.cuda.host.syntax import Alias
 from archscan.frontends.cuda.host.values import Value, merged, operate, verdict_of
+from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Site, SiteKind, Undecided
 from archscan.model.gate import NOTHING, Arm, FeatureUse, Gate, Kind, Layer, Related, Role
@@ -148,10 +148,14 @@ def _sites(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: Liv
 
 def _in_force(raw: RawSite, recorder: GateRecorder) -> Truth:
     """Where a launch attribute is switched on: the truth of the value assigned to it."""
+    result = always(recorder.evaluator.universe.device)
     for start, end, truth in recorder.attributes:
         if start <= raw.asked < end:
-            return truth
-    return always(recorder.evaluator.universe.device)
+            result = result & truth
+    for function, offset, truth in recorder.counts:
+        if function == raw.function and offset > raw.place.start:
+            return result & truth
+    return result
 
 
 def _size(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: Liveness) -> Value:

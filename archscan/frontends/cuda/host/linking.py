@@ -9,6 +9,7 @@ from archscan.frontends.cuda.host.calls import reached
 from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
 from archscan.frontends.cuda.host.flow import Flow
 from archscan.frontends.cuda.host.indexing import HostIndex
+from archscan.frontends.cuda.host.names import is_member
 from archscan.frontends.cuda.host.project import Names, grouped_constants, grouped_functions
 from archscan.frontends.cuda.host.syntax import Alias, Assign, Branch, Check, Expr, Function, Op, Option, Return, Switch
 from archscan.frontends.cuda.host.traversal import deciding, parts, statements
@@ -136,7 +137,7 @@ class _MemberRecorder:
         if assign.value is None or assign.declared or len(assign.targets) != 1:
             return
         name = assign.targets[0].rpartition(".")[2]
-        if not _is_member(name):
+        if not is_member(name):
             return
         value = self.evaluator.value(assign.value, scope)
         if not value.basis.arch or not value.cases:
@@ -155,11 +156,6 @@ class _MemberRecorder:
     def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None: ...
 
 
-def _is_member(name: str) -> bool:
-    """Whether a name follows a convention for members: mName, m_name, name_."""
-    return name.endswith("_") or name.startswith("m_") or (len(name) > 1 and name[0] == "m" and name[1].isupper())
-
-
 def _members(ordered: Iterable[HostIndex], evaluator: Evaluator) -> dict[str, Value]:
     recorder = _MemberRecorder(evaluator, {})
     for index in ordered:
@@ -175,6 +171,6 @@ def _gives_member(statement: object) -> bool:
         and not statement.declared
         and statement.value is not None
         and len(statement.targets) == 1
-        and _is_member(statement.targets[0].rpartition(".")[2])
+        and is_member(statement.targets[0].rpartition(".")[2])
         and any(p.op in (Op.CALL, Op.NAME, Op.FIELD) for p in parts(statement.value))
     )

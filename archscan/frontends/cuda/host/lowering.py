@@ -10,7 +10,7 @@ from functools import cache
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
-from archscan.frontends.cuda.host.names import check_operator, is_check, seed_of, speaks_of_architecture
+from archscan.frontends.cuda.host.names import check_operator, is_check, is_member, seed_of, speaks_of_architecture
 from archscan.frontends.cuda.host.prefilter import may_ask
 from archscan.frontends.cuda.host.summaries import Summariser, failure_effect
 from archscan.frontends.cuda.host.syntax import (
@@ -35,14 +35,19 @@ from archscan.frontends.cuda.host.syntax import (
     Summary,
     Switch,
     Unit,
+    conjunction,
     dotted,
 )
-from archscan.frontends.cuda.host.traversal import parts
+from archscan.frontends.cuda.host.traversal import parts, statements
 from archscan.model.gate import Place
 
 _BLANKS = re.compile(rb"\s*\\?\s+|\\\n")
 _MAY_MATTER = re.compile(rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(")  # a choice, an address, a comparison, a lambda
 _SUFFIX = re.compile(r"[uUlLzZ]+$")
+_LONGEST_HELPER = 40  # statements
+_SHORT = 400  # bytes of a constexpr function: a predicate that a template may be tested with
+_LONGEST_MACRO = 300
+_NESTING = 100  # statements in each other; what is deeper is left out
 _DEPTH = 120  # deeper expressions become opaque: generated tables, hostile input
 _CASTS = frozenset({"static_cast", "const_cast", "reinterpret_cast", "int", "int32_t", "int64_t", "uint32_t", "bool"})
 
@@ -64,6 +69,19 @@ def number_of(text: str) -> int | None:
         return int(plain, 0)
     except ValueError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """A function definition that was met; `position` is its place among the functions read, -1 if it was not."""
+
+    node: Node
+    header: Node
+    name: str
+    scope: str
+    template: tuple[str, ...]
+    guards: tuple[Guard, ...]
+    position: int
 
 
 def expression(source: bytes, place: Place) -> Expr | None:
@@ -93,6 +111,9 @@ class Lowering:
     constants: list[Constant] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
     templates: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    helpers: frozenset[str] = frozenset()  # functions of the buffer that answer for the architecture
+    nesting: int = 0
+    visited: list[Visited] = field(default_factory=list)
     suspects: set[str] = field(default_factory=set)  # names given values that may be capabilities
 
     def __post_init__(self) -> None:
@@ -100,8 +121,26 @@ class Lowering:
 
     def unit(self) -> Unit:
         """Everything the buffer declares, reduced."""
-        self._declarations(parser().parse(self.data).root_node, "", (), ())
+        tree = parser().parse(self.data)
+        self._declarations(tree.root_node, "", (), ())
+        self._read_callers()
         return Unit(tuple(self.functions), tuple(self.constants), tuple(self.aliases), tuple(self.templates))
+
+    def _read_callers(self) -> None:
+        """Reads the functions again that ask one of the buffer's own helpers, now that these are known."""
+        self.helpers = frozenset(f.name for f in self.functions if len(f.name) > 3 and _answers(f))
+        called = {name: f"{name}(".encode() for name in self.helpers}
+        called |= {name: name.encode() for name in self.suspects if is_member(name)}
+        for visit in self.visited if called else ():
+            text = self._bytes(visit.node)
+            if any(key in text for name, key in called.items() if name != visit.name):
+                kept = len(self.functions)
+                function = self._lowered(visit)
+                del self.functions[kept:]
+                if visit.position < 0:
+                    self.functions.append(function)
+                else:
+                    self.functions[visit.position] = function
 
     # places and text
 
@@ -267,7 +306,8 @@ class Lowering:
         if not name or not value or value.start_byte < 12:
             return
         body = self.data[value.start_byte : value.end_byte].replace(b"\\\n", b" \n").replace(b"\\\r\n", b"  \n")
-        if not any(word in body for word in (b"if", b"switch", b"?", b"CHECK", b"struct", b"ASSERT")):
+        if not any(word in body for word in (b"if", b"switch", b"CHECK", b"struct", b"ASSERT")):
+            self._expression_macro(node, self.text(name), parameters, body)
             return
         row, column = value.start_point
         head = b" " * (value.start_byte - row - column) + b"\n" * row + b" " * column
@@ -280,6 +320,16 @@ class Lowering:
                 replace(function, name=owner, is_macro=not function.name, parameters=function.parameters or names)
             )
 
+    def _expression_macro(self, node: Node, name: str, parameters: Node | None, body: bytes) -> None:
+        """A macro that is an expression of its parameters, as a function that returns it."""
+        if len(body) > _LONGEST_MACRO or not may_ask(body):
+            return
+        place = self.place(node)
+        value = expression(body.strip(), place)
+        names = tuple(self.text(p) for p in parameters.named_children) if parameters else ()
+        if value is not None:
+            self.functions.append(Function(name, "", names, (), (Return(value, place),), place))
+
     # functions
 
     def _function(self, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]) -> None:
@@ -290,23 +340,36 @@ class Lowering:
             return
         name_node = header.child_by_field_name("declarator")
         qualified = self.expr(name_node) if name_node else None
-        name = qualified.name if qualified else ""
-        if not may_ask(self._bytes(node)):
-            return
-        before = self.data[node.start_byte : body.start_byte]
-        block = (*self._member_initialisers(node), *self._statements(body))
-        self.functions.append(
-            Function(
-                name,
-                (qualified.scope if qualified else "") or scope,
-                self._parameters(header),
-                template,
-                block,
-                self.place(node, header),
-                is_kernel=b"__global__" in before,
-                is_device=b"__global__" in before or (b"__device__" in before or b"DEVICE" in before),
-                guards=guards,
-            )
+        visit = Visited(
+            node,
+            header,
+            qualified.name if qualified else "",
+            (qualified.scope if qualified else "") or scope,
+            template,
+            guards,
+            len(self.functions),
+        )
+        text = self._bytes(node)
+        if may_ask(text) or (b"constexpr" in text[:200] and len(text) < _SHORT):
+            self.functions.append(Function("", "", (), (), (), self.place(node)))  # keeps the order
+            self.functions[visit.position] = self._lowered(visit)
+        else:
+            visit = replace(visit, position=-1)
+        self.visited.append(visit)
+
+    def _lowered(self, visit: Visited) -> Function:
+        node, body = visit.node, visit.node.child_by_field_name("body")
+        before = self.data[node.start_byte : body.start_byte] if body else b""
+        return Function(
+            visit.name,
+            visit.scope,
+            self._parameters(visit.header),
+            visit.template,
+            (*self._member_initialisers(node), *(self._statements(body) if body else ())),
+            self.place(node, visit.header),
+            is_kernel=b"__global__" in before,
+            is_device=b"__global__" in before or b"__device__" in before or b"DEVICE" in before,
+            guards=visit.guards,
         )
 
     def _function_declarator(self, node: Node | None) -> Node | None:
@@ -347,6 +410,7 @@ class Lowering:
                     target, value = item.named_children
                     if value.named_child_count == 1:
                         expr = self.expr(value.named_children[0])
+                        self._suspect((self.text(target),), expr)
                         found.append(Assign((self.text(target),), expr, self.place(item)))
         return found
 
@@ -416,6 +480,14 @@ class Lowering:
         return [replace(o, condition=_under(guard, o.condition)) for o in found if guard and o.condition]
 
     def _statement(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
+        if self.nesting > _NESTING:
+            return []
+        self.nesting += 1
+        found = self._statement_of(node, after)
+        self.nesting -= 1
+        return found
+
+    def _statement_of(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
         match node.type:
             case "compound_statement" | "else_clause":
                 return list(self._block(node.named_children, after))
@@ -498,7 +570,9 @@ class Lowering:
     def _may_ask(self, expr: Expr) -> bool:
         """Whether an expression names anything that may carry a capability; it is decided only in the project."""
         for part in parts(expr):
-            if part.name in self.suspects or (part.op is Op.FIELD and dotted(part) in self.suspects):
+            if part.name in self.suspects or (part.op is Op.CALL and part.name in self.helpers):
+                return True
+            if part.op is Op.FIELD and dotted(part) in self.suspects:
                 return True
             if part.op in (Op.NAME, Op.FIELD) and (seed_of(part.name) or part.name == "__CUDA_ARCH__"):
                 return True
@@ -781,6 +855,18 @@ class Lowering:
         )
 
 
+def _answers(function: Function) -> bool:
+    """Whether a function is a short helper that returns a value: a capability, or a truth on one."""
+    body = list(statements(function.body))
+    values = [s.value for s in body if isinstance(s, Return) and s.value is not None]
+    return len(body) <= _LONGEST_HELPER and any(_is_answer(v) for v in values)
+
+
+def _is_answer(value: Expr) -> bool:
+    """Whether a returned expression may be a capability or a truth; statuses (cudaSuccess, kOk) are not."""
+    return value.op is not Op.NAME or not re.match(r"(?:cuda|CUDA|k[A-Z]|[A-Z])", value.name)
+
+
 def _cut_off_condition(node: Node) -> Node | None:
     """The condition of an `else if (c)` that the grammar took for a declaration; None for anything else."""
     kind, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
@@ -797,7 +883,7 @@ def _under(guard: Guard, condition: Expr) -> Expr:
     head = guard.condition
     if guard.negated:
         head = Expr(Op.UNARY, head.place, f"!{head.text}", "!", args=(head,))
-    return Expr(Op.BINARY, condition.place, condition.text, "&&", args=(head, condition))
+    return conjunction(head, condition)
 
 
 def _leftmost_call(node: Node) -> Node | None:

@@ -54,6 +54,8 @@ def words(name: str) -> tuple[str, ...]:
 def seed_of(name: str, call: bool = False) -> Seed | None:
     """What a variable (or, with `call`, a function) of that name stands for; None for anything else."""
     found = words(name)
+    if {"version", "ver", "major", "minor"} & set(found):  # version_num; but num_sm counts
+        found = tuple(w for w in found if w != "num")
     vocabulary = _CARRIERS | _COMPANIONS | _PARTS | (_VERBS if call else frozenset())
     if not found or not set(found) <= vocabulary:
         return None
@@ -69,6 +71,12 @@ _FAMILIES = frozenset(["volta", "turing", "ampere", "ada", "lovelace", "hopper",
 
 
 @cache
+def carries_capability(name: str) -> bool:
+    """Whether a name speaks of a capability among other words: highest_compiled_arch."""
+    return bool(_CARRIERS & set(words(name)))
+
+
+@cache
 def speaks_of_architecture(name: str) -> bool:
     """Whether a function's name says that it may answer for an architecture: is_hopper, supports_sm90, can_overlap."""
     found = set(words(name))
@@ -76,12 +84,17 @@ def speaks_of_architecture(name: str) -> bool:
     return bool(found & (_CARRIERS | _FAMILIES | asks | {"major", "device", "gpu", "pdl"}))
 
 
+def is_member(name: str) -> bool:
+    """Whether a name follows a convention for members: mName, m_name, name_."""
+    return name.endswith("_") or name.startswith("m_") or (len(name) > 1 and name[0] == "m" and name[1].isupper())
+
+
 _CHECK = re.compile(r"^(?:[A-Z0-9_]*(?:CHECK|ASSERT|REQUIRE|ENFORCE|EXPECT|VERIFY)[A-Z0-9_]*|assert|static_assert)$")
 _CAMEL_CHECK = re.compile(r"^(?:Runtime|Host|Device)?(?:Check|Assert|Require|Enforce)[A-Za-z]*$")
 _OPERATORS = {"EQ": "==", "NE": "!=", "GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}
 _FAILURE = re.compile(
     rb"\b(?:[A-Z0-9_]*(?:_ERROR|THROW|_FAIL|FATAL|PANIC|ABORT|NOT_IMPLEMENTED|UNREACHABLE|INVALID_CONTROL_PATH)[A-Z0-9_]*"
-    rb"|exit|abort|terminate|throw_\w+|ThrowError\w*)\s*(?:\(|;|<<)"
+    rb"|LOG\s*\(\s*D?FATAL\s*\)|exit|abort|terminate|throw_\w+|ThrowError\w*)\s*(?:\(|;|<<)"
 )
 
 

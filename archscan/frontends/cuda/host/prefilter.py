@@ -11,17 +11,25 @@ _SQUEEZED = bytes(
     0x02 if c in b"<>!" else 0x01 if c == 0x3D else c | 0x20 if 0x41 <= c <= 0x5A else c for c in range(256)
 )
 _DROPPED = b" \t)"
-_CARRIERS = (b"sm", b"sm_", b"cc", b"arch", b"arch_", b"major", b"major_", b"capability", b"smversion", b"sm_version")
+_CARRIERS = (b"sm", b"sm_", b"cc", b"arch", b"arch_", b"major", b"major_", b"capability", b"smversion", b"sm_version",
+             b"sm_ver", b"smver", b"version_num", b"sm_num", b"cc_")  # fmt: skip
 _COMPARED = tuple(name + operator for name in _CARRIERS for operator in (b"\x01\x01", b"\x02"))
 _CONSTANT = re.compile(
     rb"[\x01\x02]{1,2}(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])"
-    rb"|[\x01\x02]{1,2}[a-z_][\w:]*(?:sm_?\d|cc_|_cc|arch|volta|turing|ampere|ada|hopper|blackwell|rubin)"
+    rb"|[\x01\x02]{1,2}(?=[a-z_])[\w:]*?(?:sm_?\d|cc_|_cc|arch|volta|turing|ampere|ada|hopper|blackwell|rubin)"
 )
+_NAMED = re.compile(rb"[\x01\x02]{1,2}(?=[a-z_])[\w:]*?(?:sm_?\d\d|cc_\d|_cc_[a-z0-9])")
 _SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major|version)_?(?:\(\d*)?[{/%]")
 _CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
-_SOURCES = (b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first")
+_SOURCES = (b"SMVersion(", b"SmVersion(", b"sm_version_num(", b"get_sm_version(", b"sm_arch(", b"omputeCapability(", b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first")  # fmt: skip
 
-_ASKED = (b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(")  # predicates, in the squeezed copy
+_REVERSED = tuple(
+    operator + name for name in (b"sm", b"cc", b"arch", b"major") for operator in (b"\x01", b"\x02")
+)  # 90 <= sm
+_ASKED = (
+    b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(", b"major*10",
+    b"sm/10", b"sm_/10", b"cc/10", b"arch/10", b"ersion/10", b"apability/10",
+)  # fmt: skip  # predicates, in the squeezed copy
 _VALUES = (b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc", b".major",
            b">major", b"sm_arch")  # fmt: skip
 _ALWAYS_WHOLE = 1 << 15  # smaller files are parsed whole
@@ -43,6 +51,8 @@ def asks_for_architecture(data: bytes) -> bool:
     squeezed = data.translate(_SQUEEZED, _DROPPED)
     if any(_compares(squeezed, needle) for needle in _COMPARED) or any(asked in squeezed for asked in _ASKED):
         return True
+    if any(_compares_number(squeezed, needle) for needle in _REVERSED):
+        return True
     if b"ifconstexpr(" in squeezed and _CONSTEXPR.search(squeezed):
         return True
     return b"switch(" in squeezed and _SWITCH.search(squeezed) is not None
@@ -50,7 +60,9 @@ def asks_for_architecture(data: bytes) -> bool:
 
 def may_ask(function: bytes) -> bool:
     """Whether a function asks for the architecture or hands a capability on; looser than the question for a file."""
-    return any(value in function for value in _VALUES) or asks_for_architecture(function)
+    if any(value in function for value in _VALUES) or asks_for_architecture(function):
+        return True
+    return _NAMED.search(function.translate(_SQUEEZED, _DROPPED)) is not None
 
 
 def _compares(squeezed: bytes, needle: bytes) -> bool:
@@ -58,6 +70,16 @@ def _compares(squeezed: bytes, needle: bytes) -> bool:
     position = squeezed.find(needle)
     while position >= 0:
         if _CONSTANT.match(squeezed, position + len(needle.rstrip(b"\x01\x02"))):
+            return True
+        position = squeezed.find(needle, position + 1)
+    return False
+
+
+def _compares_number(squeezed: bytes, needle: bytes) -> bool:
+    """Whether a number stands before the operator and name."""
+    position = squeezed.find(needle)
+    while position >= 0:
+        if squeezed[max(0, position - 2) : position].rstrip(b"\x02")[-1:].isdigit():
             return True
         position = squeezed.find(needle, position + 1)
     return False

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
 from archscan.frontends.cuda.host.flow import always_true, option_verdicts
-from archscan.frontends.cuda.host.liveness import Liveness
 from archscan.frontends.cuda.host.names import is_check
 from archscan.frontends.cuda.host.syntax import (
     BOOLEAN,
@@ -22,6 +21,7 @@ from archscan.frontends.cuda.host.syntax import (
     Switch,
 )
 from archscan.frontends.cuda.host.values import Basis, Origin, Verdict, verdict_of
+from archscan.frontends.cuda.liveness import Liveness, Point
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
     NOTHING,
@@ -66,6 +66,7 @@ class GateRecorder:
     undecided: list[Undecided] = field(default_factory=list)
     flags: dict[Origin, Gate] = field(default_factory=dict)
     attributes: list[tuple[int, int, Truth]] = field(default_factory=list)  # byte range, where the value is not zero
+    counts: list[tuple[str, int, Truth]] = field(default_factory=list)  # where a function passes any launch attribute
 
     # what the walk tells
 
@@ -118,6 +119,8 @@ class GateRecorder:
         if value.basis.arch or live.assumed.no:
             truth = verdict_of(value).assumed & live.assumed
             self.attributes.append((assign.place.start, assign.place.end, truth))
+            if assign.targets[0].endswith("numAttrs") and scope.function:
+                self.counts.append((scope.function.name, assign.place.start, truth))
         if assign.value.op in (Op.BINARY, Op.UNARY) and assign.value.name in BOOLEAN and value.basis.arch:
             self._flag(assign.value, assign.targets[0], assign.place, scope, live)
         else:
@@ -210,9 +213,10 @@ class GateRecorder:
         function = scope.function
         uses = self.tables.get(function.name, ()) if function and kind is Kind.SWITCH else ()
         device = bool(function and function.is_device) or "__CUDA_ARCH__" in "".join(d.text for d in decided)
-        reach = self._reach(drafts[0].place.start, device) & live.truth
-        reached = Truth(self._assumed_reach(drafts[0].place.start, device).yes & live.assumed.yes, 0)
-        arms = tuple(self._arms(drafts, kind, scope, live, reach, reached))
+        around, names = self._reach(drafts[0].place.start, device)
+        live = around & replace(live, basis=live.basis | Basis(frozenset(names), frozenset(names)))
+        reach = live.truth
+        arms = tuple(self._arms(drafts, kind, scope, live))
         origins = sorted({o for d in drafts for o in d.verdict.basis.origins})
         first = next((a for a, d in zip(arms, drafts, strict=True) if d.verdict.basis.arch), arms[0])
         self.gates.append(
@@ -237,11 +241,10 @@ class GateRecorder:
     def _inside(self, origin: Origin, drafts: list[ArmDraft]) -> bool:
         return origin.path == self.path and any(origin.line == d.place.line for d in drafts)
 
-    def _arms(
-        self, drafts: list[ArmDraft], kind: Kind, scope: Scope, live: Verdict, reach: Truth, reached: Truth
-    ) -> Iterator[Arm]:
+    def _arms(self, drafts: list[ArmDraft], kind: Kind, scope: Scope, live: Verdict) -> Iterator[Arm]:
         device = self.evaluator.universe.device
-        remaining, remaining_assumed = reach, Truth(reached.yes, device & ~reached.yes)
+        remaining = live.truth
+        remaining_assumed = Truth(live.assumed.yes, device & ~live.assumed.yes)
         for draft in drafts:
             own, assumed = draft.verdict.truth, draft.verdict.assumed
             basis = draft.verdict.basis | Basis(live.basis.unknowns, live.basis.assumes)
@@ -309,18 +312,21 @@ class GateRecorder:
         reason = "the value it compares with is not known here"
         self.undecided.append(Undecided(draft.place.line, draft.text, reason, names))
 
-    def _reach(self, offset: int, device: bool) -> Truth:
-        """Truth of the #if regions around: device code asks each target, host code the host pass for all."""
-        around = self.liveness.at(offset)
+    def _reach(self, offset: int, device: bool) -> tuple[Verdict, tuple[str, ...]]:
+        """Truth of the #if regions around, and what leaves it open.
+
+        Device code asks each target; host code asks the host pass, whose answer holds for every GPU.
+        """
+        around: Point = self.liveness.point(offset)
         universe = self.evaluator.universe
         if device:
-            return around.only(universe.device)
-        yes, no = bool(around.yes & universe.host), bool(around.no & universe.host)
-        return Truth(universe.device if yes else 0, universe.device if no else 0)
-
-    def _assumed_reach(self, offset: int, device: bool) -> Truth:
-        reach = self._reach(offset, device)
-        return Truth(self.evaluator.universe.device & ~reach.no, reach.no)
+            truth, possible = around.truth.only(universe.device), around.possible & universe.device
+        else:
+            yes, no = bool(around.truth.yes & universe.host), bool(around.truth.no & universe.host)
+            truth = Truth(universe.device if yes else 0, universe.device if no else 0)
+            possible = 0 if no else universe.device
+        names = around.names if truth.unknown(universe.device) else ()
+        return Verdict(truth, Truth(possible, universe.device & ~possible)), names
 
     def finished(self) -> tuple[Gate, ...]:
         """The gates in source order: flags only where no other gate in the file rests on them."""

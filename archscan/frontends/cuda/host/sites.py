@@ -104,7 +104,23 @@ def _named(site: RawSite, scopes: Scopes) -> RawSite:
         return site
     around = scopes.function(site.place.start)
     name = around.name if around else ""
+    if _MACRO_CALL.fullmatch(name):  # DISPATCH(x, { ... }): the function is further out
+        name = enclosing(scopes.data, site.place.start) or name
     return RawSite(site.kind, site.name, site.place, name, site.detail, site.asked, site.unit, site.sizes, site.names)
+
+
+_MACRO_CALL = re.compile(r"[A-Z][A-Z0-9_]+")
+_OUTERMOST = re.compile(rb"^(?:[A-Za-z_][^\n;{}()]*?)\b([A-Za-z_]\w*)\s*\(", re.M)
+
+
+def enclosing(data: bytes, offset: int) -> str:
+    """The function that begins in column one before the offset, behind the last brace that closes in column one."""
+    begin = data.rfind(b"\n}", 0, offset) + 1
+    found = ""
+    for match in _OUTERMOST.finditer(data, begin, offset):
+        if match[1] not in _NO_NAME and not _MACRO_CALL.fullmatch(match[1].decode()):
+            found = match[1].decode()
+    return found
 
 
 def _matches(pattern: bytes, kind: SiteKind) -> Callable[[bytes, Lines], Iterator[RawSite]]:

@@ -218,3 +218,8 @@ def dotted(expr: Expr) -> str:
         owner = dotted(expr.args[0])
         return expr.name if owner == "this" else f"{owner}.{expr.name}"
     return expr.text
+
+
+def conjunction(guard: Expr, condition: Expr) -> Expr:
+    """`condition` with a preprocessor's condition before it; it still reads as written."""
+    return Expr(Op.BINARY, condition.place, condition.text, "&&", args=(guard, condition))

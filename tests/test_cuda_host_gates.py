@@ -1,0 +1,421 @@
+"""Capability gates in host C++: what each arm admits, on both sides of the boundary, and what the others get."""
+
+from __future__ import annotations
+
+import pytest
+from host_scan import admits, catalog, facts, gate, gates, linked
+
+from archscan.model.gate import Does, Kind, Layer, Role
+
+ALL = {80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121}
+BELOW_90 = {80, 86, 87, 88, 89}
+FROM_90 = ALL - BELOW_90
+
+GET_SM = """
+inline int getSMVersion() {
+  int device = -1;
+  CUDACHECK(cudaGetDevice(&device));
+  int sm_major = 0, sm_minor = 0;
+  CUDACHECK(cudaDeviceGetAttribute(&sm_major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDACHECK(cudaDeviceGetAttribute(&sm_minor, cudaDevAttrComputeCapabilityMinor, device));
+  return sm_major * 10 + sm_minor;
+}
+"""
+
+
+# capability values
+
+
+@pytest.mark.parametrize(
+    ("condition", "admitted"),
+    [
+        ("major >= 9", FROM_90),
+        ("cc >= 90", FROM_90),
+        ("arch >= 900", FROM_90),
+        ("sm_version / 10 == 12", {120, 121}),
+        ("arch / 100 == 12", {120, 121}),
+        ("prop.major == 12 && prop.minor == 0", {120}),
+        ("props->major * 10 + props->minor > 90", FROM_90 - {90}),
+        ("90 <= smVersion && smVersion < 120", FROM_90 - {120, 121}),
+        ("!(cc < 120)", {120, 121}),
+        ("cc == 86 || cc == 89", {86, 89}),
+        ("static_cast<int>(compute_capability) != 120", ALL - {120}),
+        ("at::cuda::getCurrentDeviceProperties()->major >= 10 and true", FROM_90 - {90}),
+    ],
+)
+def test_conditions_over_the_universe(condition: str, admitted: set[int]) -> None:
+    found = gate(f"void run(int major, int cc, int arch) {{\n  if ({condition}) {{ fast(); }} else {{ slow(); }}\n}}\n")
+    assert (found.kind, found.layer) == (Kind.IF, Layer.HOST)
+    assert admits(found.arms[0]) == admitted
+    assert found.arms[1].is_else
+    assert admits(found.arms[1]) == ALL - admitted
+
+
+def test_truth_of_a_gpu_is_that_of_its_sm_and_the_host_pass_stays_unknown() -> None:
+    universe = catalog().universe
+    truth = gate("void f(int sm) {\n  if (sm == 120) g();\n}\n").arms[0].truth
+    assert all(truth.word(universe.bit(v)) == "yes" for v in universe.variants(120))
+    assert truth.word(universe.host) == "unknown"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "void f(int sm_count) { if (sm_count == 120) g(); }",
+        "void f(int num_sm) { if (num_sm >= 100) g(); }",
+        "void f(float sm_scale) { if (sm_scale == 1) g(); }",
+        "void f(int smem) { if (smem > 100) g(); }",
+        "void f(P prop) { if (prop.multiProcessorCount > 90) g(); }",
+        "void f(int v) { int major = v / 1000; if (major >= 12) g(); }",
+        "void f() { int v; cudaRuntimeGetVersion(&v); int cuda_major = v / 1000; if (cuda_major < 12) g(); }",
+        "void f(D driver) { if (driver_version.major >= 12) g(); }",
+        "void f() { int major = 0; cudaDeviceGetAttribute(&major, cudaDevAttrMultiProcessorCount, 0); if (major > 90) g(); }",
+        "template <int Arch> void f() { if constexpr (Arch >= 90) { g(); } }",
+        "void f(int mma_sm) { if (mma_sm == 1) g(); else if (mma_sm == 2) h(); }",
+        "// when sm < 80\nvoid f() { g(); }",
+    ],
+)
+def test_look_alikes_are_no_gates(code: str) -> None:
+    assert gates(code) == ()
+
+
+def test_a_chosen_number_is_no_capability() -> None:
+    code = "void f(int sm) {\n  int tile = sm >= 90 ? 8 : 1;\n  if (tile < 8) g();\n  if (tile > 2) h();\n}\n"
+    assert [g.place.line for g in gates(code)] == [2]
+
+
+# TensorRT-LLM style: helper, member, check macros, constants
+
+
+def test_a_member_holds_what_a_helper_of_another_file_returns() -> None:
+    runner = """
+class Runner {
+ public:
+  explicit Runner(int dtype) : mDtype(dtype), mDeviceKind(getSMVersion()) {
+    TLLM_CHECK_WITH_INFO(mDeviceKind == kSM_100 || mDeviceKind == kSM_103,
+                         "Unsupported architecture %d", mDeviceKind);
+  }
+  void run() {
+    if (mDeviceKind < kSM_90) { throw std::runtime_error("too old"); }
+    launch();
+  }
+};
+"""
+    constants = "enum SM { kSM_90 = 90, kSM_100 = 100, kSM_103 = 103 };\nint use(int sm) { return sm == kSM_90; }\n"
+    files, _ = linked(a=GET_SM, b=runner, c=constants)
+    check, refusal = files["b"].gates
+    assert (check.kind, check.place.line, admits(check.arms[0])) == (Kind.CHECK, 5, {100, 103})
+    assert (check.rest.does, check.rest.message) == (Does.RAISES, "Unsupported architecture %d")
+    assert check.related[0].path == "a"
+    assert check.related[0].role is Role.DEFINITION
+    assert (refusal.arms[0].effect.does, admits(refusal.arms[0])) == (Does.RAISES, BELOW_90)
+    assert refusal.rest.does is Does.WORK
+
+
+@pytest.mark.parametrize(
+    ("check", "does"),
+    [
+        ('TORCH_CHECK(major == 10, "no")', Does.RAISES),
+        ('STD_TORCH_CHECK(\n      major == 10, "no")', Does.RAISES),
+        ('TVM_FFI_ICHECK_EQ(major, 10) << "no"', Does.RAISES),
+        ('FLASHINFER_CHECK(major == 10, "no")', Does.RAISES),
+        ('NVTE_CHECK(major == 10, "no")', Does.RAISES),
+        ('RuntimeCheck(major == 10, "no")', Does.RAISES),
+        ('assert(major == 10 && "no")', Does.ASSERTS),
+    ],
+)
+def test_checks_admit_and_refuse(check: str, does: Does) -> None:
+    code = f"void f() {{\n  int major = 0;\n  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);\n  {check};\n  run();\n}}\n"
+    found = gate(code)
+    assert found.kind is Kind.CHECK
+    assert admits(found.arms[0]) == {100, 101, 103, 107}
+    assert (found.rest.does, found.rest.message) == (does, "no")
+    assert found.arms[0].calls == ("run",)
+
+
+def test_a_requirement_of_a_feature_is_no_exclusion_without_it() -> None:
+    code = "void f(int sm) {\n  TLLM_CHECK(sm >= 90 || !config.is_tma);\n  TLLM_CHECK(sm >= 80 && aligned);\n}\n"
+    first, second = gates(code)
+    assert admits(first.arms[0]) == FROM_90
+    assert first.arms[0].assumes == ("config.is_tma",)
+    assert admits(second.arms[0]) == ALL
+
+
+def test_a_refusal_of_invalid_input_is_not_the_architectures() -> None:
+    code = "int f(int sm) {\n  if (sm == 120 && !valid()) return -1;\n  return g();\n}\n"
+    assert admits(gate(code).arms[0]) == set()
+
+
+def test_names_of_constants_do_not_decide_their_value() -> None:
+    code = "constexpr int BLACKWELL = 1200;\nvoid f(int arch) {\n  if (arch >= BLACKWELL) g();\n}\n"
+    assert admits(gate(code).arms[0]) == {120, 121}
+
+
+# ladders, early returns, switches
+
+
+LADDER = """
+int tile(int sm_version) {
+  if (sm_version == 120) return kTile120;
+  if (sm_version >= 100) return kTile100;
+  if (sm_version == 90) return kTile90;
+  assert(false && "Invalid SM version");
+  return -1;
+}
+"""
+
+
+def test_early_returns_are_one_ladder() -> None:
+    found = gate(LADDER)
+    assert [admits(a) for a in found.arms] == [{120}, FROM_90 - {90, 120}, {90}]
+    assert found.arms[2].effect.value == "kTile90"
+    assert found.rest.does is Does.ASSERTS
+
+
+VLLM = """
+void cutlass_mm(torch::Tensor& c) {
+  int32_t version_num = get_sm_version_num();
+#if defined ENABLE_MM_SM120 && ENABLE_MM_SM120
+  if (version_num >= 120) {
+    mm_sm120(c);
+    return;
+  }
+#endif
+#if defined ENABLE_MM_SM90 && ENABLE_MM_SM90
+  if (version_num >= 90 && version_num < 100) {
+    mm_sm90(c);
+    return;
+  }
+#endif
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "No compiled mm for a compute capability ", version_num);
+}
+"""
+
+
+def test_a_ladder_over_build_macros_assumes_them_and_names_them() -> None:
+    found = gate(VLLM)
+    assert [admits(a) for a in found.arms] == [{120, 121}, {90}]
+    assert "ENABLE_MM_SM120" in found.arms[0].assumes[0]
+    assert found.arms[0].calls == ("mm_sm120",)
+    assert found.rest.does is Does.RAISES
+    assert found.rest.message == "No compiled mm for a compute capability "
+    universe = catalog().universe
+    assert found.arms[0].truth.word(universe.bit(universe.by_name["sm_120"])) == "unknown"
+
+
+SWITCH = """
+static bool tiles(int cc) {
+  switch (cc) {
+#ifdef HAVE_CC_80
+    case 80: return true;
+#endif
+    case 86:
+    case 89: return true;
+#ifdef HAVE_CC_100
+    case 100: return true;
+#endif
+    default: return false;
+  }
+}
+void run(int cc, int n) { int per_block = tiles(cc) ? 8 : 32; launch(n / per_block); }
+"""
+
+
+def test_a_switch_is_placed_where_it_stands_with_its_uses_related() -> None:
+    found = gate(SWITCH)
+    assert (found.kind, found.place.line) == (Kind.SWITCH, 3)
+    assert [admits(a) for a in found.arms] == [{80}, {86, 89}, {100}, ALL - {80, 86, 89, 100}]
+    assert found.arms[0].assumes == ("defined(HAVE_CC_80)",)
+    assert found.arms[1].assumes == ()
+    assert found.arms[3].effect.does is Does.REFUSES
+    assert [(r.line, r.role) for r in found.related] == [(15, Role.CALLER)]
+
+
+def test_an_else_cut_off_by_an_if_directive_stays_in_its_chain() -> None:
+    code = """void f(C config) {
+  if (config.sm_version == 90) {
+    a();
+  }
+#ifdef HAVE_103
+  else if (config.sm_version == 103) {
+    b();
+  }
+#endif
+  else if (config.sm_version >= 100) {
+    c();
+  } else {
+    d();
+  }
+}
+"""
+    found = gate(code)
+    assert [admits(a) for a in found.arms] == [{90}, {103}, FROM_90 - {90, 103}, BELOW_90]
+    assert [a.calls for a in found.arms] == [("a",), ("b",), ("c",), ("d",)]
+
+
+# llama.cpp style: named thresholds, predicates, macros
+
+
+GGML = """
+#define GGML_CUDA_CC_TURING 750
+#define GGML_CUDA_CC_AMPERE 800
+#define GGML_CUDA_CC_BLACKWELL 1200
+#define GGML_CUDA_CC_RUBIN 1300
+#define GGML_CUDA_CC_OFFSET_AMD 0x1000000
+#define GGML_CUDA_CC_IS_NVIDIA(cc) (cc < GGML_CUDA_CC_OFFSET_AMD)
+static bool blackwell_mma_available(const int cc) {
+  return GGML_CUDA_CC_IS_NVIDIA(cc) && cc >= GGML_CUDA_CC_BLACKWELL && cc < GGML_CUDA_CC_RUBIN;
+}
+bool flash_attn_available(const int cc) { return cc >= GGML_CUDA_CC_AMPERE; }
+void mul_mat(int id) {
+  const int cc = ggml_cuda_info().devices[ggml_cuda_get_device()].cc;
+  if (blackwell_mma_available(cc)) {
+    mul_mat_fp4<<<1, 32>>>();
+  } else {
+    mul_mat_generic<<<1, 32>>>();
+  }
+}
+"""
+
+
+def test_a_predicate_is_a_gate_where_it_decides() -> None:
+    unused, used = gates(GGML)
+    assert (unused.kind, unused.place.line) == (Kind.RETURNED_TRUTH, 11)
+    assert admits(unused.arms[0]) == ALL
+    assert unused.rest.does is Does.REFUSES
+    assert (used.kind, used.place.line) == (Kind.IF, 14)
+    assert admits(used.arms[0]) == {120, 121}
+    assert [r.line for r in used.related] == [7, 9]
+    assert used.arms[0].calls == ("mul_mat_fp4",)
+
+
+def test_a_compiled_arch_is_taken_for_the_devices() -> None:
+    code = "bool f(int cc) {\n  if (highest_compiled_arch(cc) >= 800) {\n    g();\n  }\n}\n"
+    arm = gate(code).arms[0]
+    assert admits(arm) == ALL
+    assert arm.assumes == ("highest_compiled_arch(cc) == cc",)
+
+
+# transformer-engine style: sm_arch(), flags, device constants
+
+
+def test_a_flag_is_a_gate_where_it_decides_or_where_it_is_set() -> None:
+    code = """void quantize(int n) {
+  const int sm = cuda::sm_arch(cuda::current_device());
+  const bool fast = (sm == 90 || sm == 100);
+  params.use_tma = sm == 90;
+  if (fast && n % 128 == 0) { tma(n); } else { plain(n); }
+}
+"""
+    member, used = gates(code)
+    assert (member.kind, member.place.line, admits(member.arms[0])) == (Kind.FLAG, 4, {90})
+    assert member.symbols[0] == "params.use_tma"
+    assert (used.place.line, admits(used.arms[0])) == (5, {90, 100})
+    assert [(r.line, r.role) for r in used.related] == [(3, Role.DEFINITION)]
+    assert used.arms[0].assumes == ("n % 128 == 0",)
+
+
+def test_if_constexpr_on_the_arch_macro_is_a_device_gate() -> None:
+    code = """template <typename T> __global__ void k(T* p) {
+  constexpr bool has_tma = __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1000;
+  if constexpr (has_tma) {
+    asm volatile("cp.async.bulk.commit_group;");
+  } else {
+    p[0] = 1;
+  }
+}
+"""
+    found = gate(code)
+    assert (found.kind, found.layer) == (Kind.CONSTEXPR_IF, Layer.DEVICE)
+    assert found.scope is not None
+    assert found.scope.is_kernel
+    assert admits(found.arms[0]) == {90}
+    assert [u.feature for u in found.arms[0].features] == ["tma-bulk"]
+
+
+def test_checks_in_macro_bodies_keep_their_lines() -> None:
+    code = """#define DISPATCH(capacity, N, ...)   \\
+  if (capacity.first >= 9) {         \\
+    constexpr int N = 4;             \\
+    __VA_ARGS__                      \\
+  } else {                           \\
+    throw std::runtime_error("old"); \\
+  }
+auto compute_capacity = GetCudaComputeCapability();
+void f(int sm) { if (sm >= 90) g(); }
+"""
+    found = gate(code.replace("capacity.first", "compute_capability.first"), line=2)
+    assert admits(found.arms[0]) == FROM_90
+    assert found.arms[1].effect.does is Does.RAISES
+
+
+# templates
+
+
+WINDOWS = """template <int Begin, int End>
+struct Span {
+  __host__ __device__ static constexpr bool holds(int a) { return a >= Begin && a < End; }
+};
+using Old = Span<800, 900>;
+using New = Span<1000, 1200>;
+template <class Arch>
+__global__ void axpy(float* y) {
+  if constexpr (Arch::holds(__CUDA_ARCH__)) {
+    y[threadIdx.x] += 1;
+  }
+}
+"""
+
+
+def test_a_range_as_template_argument_is_a_window_at_its_alias() -> None:
+    old, new = gates(WINDOWS)
+    assert [(g.kind, g.place.line) for g in (old, new)] == [(Kind.WINDOW, 5), (Kind.WINDOW, 6)]
+    assert admits(old.arms[0]) == BELOW_90
+    assert admits(new.arms[0]) == {100, 101, 103, 107, 110}
+    assert new.rest.does is Does.NOTHING
+    assert [(r.line, r.role) for r in new.related] == [(9, Role.CALLER)]
+    assert facts(WINDOWS).undecided == ()
+
+
+CONDITION = """
+#ifdef __CUDA_ARCH__
+struct arch_info { static constexpr int mMajor = __CUDA_ARCH__ / 100; };
+#else
+struct arch_info { static constexpr int mMajor = 0; };
+#endif
+template <int Major>
+struct is_major : std::bool_constant<detail::arch_info::mMajor == Major> {};
+template <int Major>
+inline constexpr bool is_major_v = is_major<Major>::value;
+"""
+
+
+def test_variable_templates_are_followed_to_the_macro() -> None:
+    use = "__device__ void f() {\n  if constexpr (arch::is_major_v<10> || arch::is_major_v<11>) {\n    g();\n  } else {\n    __trap();\n  }\n}\n"
+    files, _ = linked(condition=CONDITION, use=use)
+    (found,) = files["use"].gates
+    assert admits(found.arms[0]) == {100, 101, 103, 107, 110}
+    assert found.arms[1].effect.does is Does.TRAPS
+    assert {r.path for r in found.related} == {"condition"}
+
+
+# honesty
+
+
+def test_what_cannot_be_read_is_undecided_with_names() -> None:
+    found = facts(
+        "void f(int sm) {\n  int limit = table[sm];\n  if (use_tma || other(sm) > limit) g();\n  if (sm >= 90) h();\n}\n"
+    )
+    assert [g.place.line for g in found.gates] == [4]
+
+
+@pytest.mark.parametrize(
+    "code", ["", "if (sm >= 90", "void f(int sm) { if (sm >= 90) { ", "\xff\x00 sm == 90 }}}}", "switch (sm) {"]
+)
+def test_broken_text_does_no_harm(code: str) -> None:
+    facts(code)
+
+
+def test_deep_nesting_does_no_harm() -> None:
+    facts("int f(int sm) { return " + "(" * 3000 + "sm >= 90" + ")" * 3000 + "; }\n")
+    facts("void f(int sm) { " + "if (sm >= 90) { " * 600 + "}" * 600 + " }\n")

@@ -1,0 +1,160 @@
+"""Halves of features, resources and error texts in C++, and features reached through calls."""
+
+from __future__ import annotations
+
+import pytest
+from host_scan import catalog, facts, gate, linked
+
+from archscan.frontends.cuda.host import function_features
+from archscan.model.facts import Site, SiteKind
+
+
+def sites(text: str, kind: SiteKind) -> list[Site]:
+    return [s for s in facts(text).sites if s.kind is kind]
+
+
+def live(site: Site) -> set[int]:
+    return {t.sm for t in catalog().universe.members(site.truth.yes) if not t.suffix and t.sm >= 80}
+
+
+HOST = """
+static bool can_overlap(int dev) {
+  int major = 0;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, dev);
+  return major >= 9;
+}
+void launch(bool pdl, int dev, int sm) {
+  cudaLaunchAttribute attr[2];
+  attr[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attr[0].val.programmaticStreamSerializationAllowed = can_overlap(dev) ? 1 : 0;
+  cfg.attrs = attr;
+  cfg.numAttrs = 1;
+  cudaLaunchKernelEx(&cfg, scale_kernel<float>, x);
+}
+void always(bool pdl) {
+  attr[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attr[0].val.programmaticStreamSerializationAllowed = pdl;
+}
+void counted() {
+  static int sm = getSMVersion();
+  attr[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attr[0].val.programmaticStreamSerializationAllowed = 1;
+  attr[1].id = cudaLaunchAttributeClusterDimension;
+  cfg.numAttrs = sm >= 120 ? 2 : 0;
+}
+void off() {
+  attr[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attr[0].val.programmaticStreamSerializationAllowed = 0;
+}
+"""
+
+
+def test_a_launch_attribute_is_live_where_its_value_is_not_zero() -> None:
+    overlap, always, counted = sites(HOST, SiteKind.PDL_ATTRIBUTE)
+    assert [s.function for s in (overlap, always, counted)] == ["launch", "always", "counted"]
+    assert live(overlap) == {90, 100, 101, 103, 107, 110, 120, 121}
+    assert 80 in live(always)
+    assert always.detail == "pdl"
+    assert live(counted) == {120, 121}
+    assert [s.place.line for s in sites(HOST, SiteKind.CLUSTER_ATTRIBUTE)] == [23]
+    assert [s.name for s in sites(HOST, SiteKind.LAUNCH)] == ["scale_kernel"]
+
+
+DEVICE = """
+template <int N>
+__global__ void __launch_bounds__(256, 2) wait_kernel(float* x) {
+  cudaGridDependencySynchronize();
+  asm volatile("griddepcontrol.launch_dependents;");
+  // cudaGridDependencySynchronize();
+}
+__global__ void declared_only(float* x);
+__global__ void __cluster_dims__(2, 1, 1) cluster_kernel() {}
+void run() { wait_kernel<4><<<grid, block, 0, stream>>>(x); ns::cluster_kernel<<<1, 1>>>(); }
+"""
+
+
+def test_device_halves_kernels_and_launches() -> None:
+    assert [(s.place.line, s.function) for s in sites(DEVICE, SiteKind.PDL_WAIT)] == [(4, "wait_kernel")]
+    assert [s.place.line for s in sites(DEVICE, SiteKind.PDL_TRIGGER)] == [5]
+    assert [s.name for s in sites(DEVICE, SiteKind.KERNEL)] == ["wait_kernel", "cluster_kernel"]
+    assert [s.name for s in sites(DEVICE, SiteKind.LAUNCH)] == ["wait_kernel", "cluster_kernel"]
+    assert [(s.name, s.value) for s in sites(DEVICE, SiteKind.LAUNCH_BOUNDS)] == [("wait_kernel", 512)]
+    assert [(s.name, s.value) for s in sites(DEVICE, SiteKind.CLUSTER_DIMS)] == [("cluster_kernel", 2)]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "size"),
+    [
+        ("__shared__ float tile[128][128];", 65536),
+        ("__shared__ __align__(16) half buffer[kStages * kTile];", 4 * 1024 * 2),
+        ("__shared__ alignas(128) uint8_t raw[SIZE];", 8192),
+        ("__shared__ volatile int4 wide[(1 << 4) + 2];", 288),
+    ],
+)
+def test_static_shared_memory_in_bytes(declaration: str, size: int) -> None:
+    code = f"#define SIZE (8 * 1024)\nconstexpr int kStages = 4;\nstatic constexpr int kTile = 1024;\n__global__ void k() {{\n  {declaration}\n}}\n"
+    (site,) = sites(code, SiteKind.STATIC_SHARED)
+    assert (site.value, site.place.line, site.function) == (size, 5, "k")
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "extern __shared__ float dynamic[];",
+        "__shared__ T storage[N];",
+        "__shared__ float unknown[kUnknown];",
+        "__shared__ int one;",
+    ],
+)
+def test_sizes_that_are_not_known_are_not_guessed(declaration: str) -> None:
+    assert sites(f"__global__ void k() {{\n  {declaration}\n}}\n", SiteKind.STATIC_SHARED) == []
+
+
+def test_error_texts_with_their_lines() -> None:
+    code = """void f(int major) {
+  TORCH_CHECK(major == 10, "kernel requires SM100, "
+              "got ", major);
+  if (bad) throw std::runtime_error("no supported architecture found");
+}
+"""
+    found = [(s.place.line, s.name, s.detail) for s in sites(code, SiteKind.MESSAGE)]
+    assert found == [(2, "kernel requires SM100, got ", "TORCH_CHECK"), (4, "no supported architecture found", "throw")]
+
+
+WRAPPERS = """
+__device__ inline void mma_fp8(float* d) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0}, %1, %2;" ::);
+}
+struct HopperMainloop {
+  __device__ void run(float* d) { mma_fp8(d); }
+};
+"""
+DISPATCH = """
+template <class Mainloop> __global__ void gemm_kernel(float* d) {
+  Mainloop().run(d);
+}
+void gemm(int sm, float* d) {
+  if (sm == 90) {
+    gemm_kernel<HopperMainloop><<<1, 128>>>(d);
+  } else {
+    gemm_plain(d);
+  }
+}
+"""
+
+
+def test_features_are_found_through_calls_and_template_arguments() -> None:
+    files, project = linked(wrappers=WRAPPERS, dispatch=DISPATCH)
+    (found,) = files["dispatch"].gates
+    uses = {u.feature: u for u in found.arms[0].features}
+    assert (uses["wgmma"].via, uses["wgmma"].path, uses["wgmma"].line) == ("HopperMainloop", "wrappers", 3)
+    assert found.arms[1].features == ()
+    assert [u.feature for u in function_features(project)["mma_fp8"]] == ["wgmma"]
+    assert [u.path for u in function_features(project)["HopperMainloop"]] == ["wrappers"]
+
+
+def test_names_alone_are_weak_evidence() -> None:
+    found = gate("void f(int sm) {\n  if (sm >= 100) { launch_tcgen05_gemm(); }\n}\n")
+    assert [(u.feature, u.confidence) for u in found.arms[0].features] == [("tcgen05-mma", "low")] or all(
+        u.confidence == "low" for u in found.arms[0].features
+    )
