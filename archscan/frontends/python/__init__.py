@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from archscan.catalog.recognise import Recogniser
 from archscan.frontends.protocol import Context
 from archscan.frontends.python.evaluate import Interpreter
 from archscan.frontends.python.gates import ModulePass
@@ -23,6 +24,7 @@ class PythonProject:
     interpreter: Interpreter
     users: Mapping[str, frozenset[str]]  # name -> modules that mention it
     asks: frozenset[str]
+    recogniser: Recogniser
 
 
 class PythonFrontEnd:
@@ -67,13 +69,15 @@ class PythonFrontEnd:
                 users.setdefault(name, set()).add(index.path)
         asked = frozenset(name for index in indexes.values() for name in index.asks)
         interpreter = Interpreter(graph, knowledge, Lanes(context.catalog.universe))
-        return PythonProject(interpreter, {name: frozenset(paths) for name, paths in users.items()}, asked)
+        return PythonProject(
+            interpreter, {name: frozenset(paths) for name, paths in users.items()}, asked, Recogniser(context.catalog)
+        )
 
     def gates(self, index: PythonIndex, project: PythonProject, context: Context) -> FileFacts:
         """The gates of one file."""
         module = project.interpreter.graph.modules[index.path]
         extra = index.mentions & project.asks
-        gates = ModulePass(project.interpreter, module, project.users)
+        gates = ModulePass(project.interpreter, module, project.users, project.recogniser)
         found = gates.run(sorted(extra)) if index.triggers or extra else []
         return FileFacts(
             path=index.path,

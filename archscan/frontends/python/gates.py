@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
+from archscan.catalog.recognise import Recogniser
 from archscan.frontends.python.conditions import (
     Answer,
     always,
@@ -34,6 +35,15 @@ from archscan.frontends.python.lists import (
     visit_rows,
 )
 from archscan.frontends.python.modules import Module
+from archscan.frontends.python.notes import (
+    comments,
+    features_in,
+    images_in,
+    names_in,
+    quirk_in,
+    said_in,
+    shared_bytes,
+)
 from archscan.frontends.python.syntax import (
     docstring,
     if_arms,
@@ -48,7 +58,7 @@ from archscan.frontends.python.syntax import (
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.triggers import occurrences
 from archscan.frontends.python.values import FuncV, PartialV, depends
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Scope
+from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Scope
 
 ASSUMPTIONS = ("CUDA, not ROCm", "toolkit and libraries new enough", "environment variables unset")
 
@@ -67,7 +77,14 @@ class Found:
 class ModulePass:
     """One pass over one module."""
 
-    def __init__(self, interpreter: Interpreter, module: Module, users: Mapping[str, frozenset[str]]) -> None:
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        module: Module,
+        users: Mapping[str, frozenset[str]],
+        recogniser: Recogniser,
+    ) -> None:
+        self.recogniser = recogniser
         self.interpreter = interpreter
         self.module = module
         self.users = users
@@ -107,13 +124,14 @@ class ModulePass:
     def _spread_from(self, path: list[Node]) -> None:
         """A small function that asks for the target may answer others: its callers are worth a look."""
         for node in reversed(path[:-1]):
+            if node.type == "class_definition":
+                return
             if node.type == "function_definition":
                 name = child(node, "name")
                 shown = text(name) if name is not None else ""
                 small = node.end_point[0] - node.start_point[0] < 60
                 if small and shown not in _COMMON and self.once(node, "callers") and not self._decides(node):
                     self._spread_function(shown, node)
-                return
 
     def _decides(self, function: Node, module: Module | None = None) -> bool:
         """Whether what the function answers mixes the target with other conditions: then the gate is in it."""
@@ -205,7 +223,7 @@ class ModulePass:
             near=self.near(ladder[0], path),
             symbols=_names_in(condition),
             assumptions=ASSUMPTIONS,
-            extra=self._notes(spot, frame),
+            extra=(*self._notes(spot, frame), *self._arm_notes(parts, path, frame), *self._quirk(ladder[0], path)),
         )
         self.add(gate)
 
@@ -264,6 +282,7 @@ class ModulePass:
             assumes=effective.assumes,
             body=place(block, self.module.data),
             digest=_digest(block),
+            features=self.features(said_in(block) + " " + names_in(block), block),
             calls=_calls(block),
             is_else=condition is None,
             focus=place(decides[0], self.module.data, decides[1]) if decides is not None else None,
@@ -496,6 +515,9 @@ class ModulePass:
     def path_in(self, module: Module, offset: int) -> list[Node]:
         return module.descend(offset)
 
+    def features(self, words: str, node: Node) -> tuple[FeatureUse, ...]:
+        return features_in(self.recogniser, words, line_of(node))
+
     def scope(self, path: list[Node]) -> Scope | None:
         return _scope_of(path)
 
@@ -624,6 +646,26 @@ class ModulePass:
     def _notes(self, spot: Node, frame: Frame) -> tuple[tuple[str, str], ...]:
         return (("encoding", "text"),) if self._text_compare(spot) else ()
 
+    def _arm_notes(
+        self, parts: list[tuple[Node | None, Node, Node]], path: list[Node], frame: Frame
+    ) -> tuple[tuple[str, str], ...]:
+        """Compiled images named beside an arm, and the shared memory of the tile it returns."""
+        function = next((n for n in reversed(path) if n.type == "function_definition"), None)
+        found: list[tuple[str, str]] = []
+        for index, (_, block, _) in enumerate(parts):
+            images = images_in(said_in(block) + " " + names_in(block))
+            if images:
+                found.append((f"images:{index}", images))
+            if function is not None:
+                size = shared_bytes(self.interpreter, self.module, frame, function, block)
+                if size is not None:
+                    found.append((f"smem_bytes:{index}", str(size)))
+        return tuple(found)
+
+    def _quirk(self, node: Node, path: list[Node]) -> tuple[tuple[str, str], ...]:
+        words = quirk_in(self.near(node, path))
+        return (("quirk", words),) if words else ()
+
     def near(self, node: Node, path: list[Node]) -> str:
         """Comments above and inside the statement, and the docstring of the function around it."""
         words: list[str] = []
@@ -631,23 +673,11 @@ class ModulePass:
         while before is not None and before.type == "comment":
             words.insert(0, text(before).lstrip("# "))
             before = before.prev_sibling
-        words += [text(c).lstrip("# ") for c in _comments(node)]
+        words += [text(c).lstrip("# ") for c in comments(node)]
         function = next((n for n in reversed(path) if n.type == "function_definition"), None)
         if function is not None:
             words.append(docstring(function)[:400])
         return " ".join(" ".join(words).split())[:1200]
-
-
-def _comments(node: Node, limit: int = 400) -> list[Node]:
-    found: list[Node] = []
-    stack = [node]
-    while stack and limit:
-        limit -= 1
-        current = stack.pop()
-        if current.type == "comment":
-            found.append(current)
-        stack.extend(reversed(current.children))
-    return found
 
 
 def _undecided(own: Answer) -> bool:

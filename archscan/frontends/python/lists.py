@@ -12,6 +12,7 @@ from archscan.frontends.python.effects import block_effect, message_of, raised
 from archscan.frontends.python.evaluate import Frame, Interpreter, Outcome, Raise
 from archscan.frontends.python.knowledge import Requirement
 from archscan.frontends.python.modules import Module
+from archscan.frontends.python.notes import images_in, names_in, said_in
 from archscan.frontends.python.scopes import Binding
 from archscan.frontends.python.syntax import (
     arguments,
@@ -280,6 +281,13 @@ def emit(
     reach = scan.reach(path)
     effective = reach & own
     body = child(guarded, "definition") or guarded
+    scope = scan.scope(path)
+    name = child(body, "name")
+    if body.type == "function_definition" and name is not None:
+        scope = Scope(text(name))
+    near = f"{scan.near(guarded, path)} {_beside(literal)}"
+    near += " " + docstring(body) if body.type in ("function_definition", "class_definition") else ""
+    images = images_in(f"{near} {names_in(body)}")
     arm = Arm(
         place=place(literal, scan.module.data),
         condition=oneline(literal),
@@ -291,19 +299,26 @@ def emit(
         assumes=effective.assumes,
         body=place(body, scan.module.data),
         calls=scan.calls(body),
+        features=scan.features(f"{near} {said_in(body)} {names_in(body)} {scope.name if scope else ''}", guarded),
     )
-    scope = scan.scope(path)
-    name = child(body, "name")
-    if body.type == "function_definition" and name is not None:
-        scope = Scope(text(name))
-    near = scan.near(guarded, path) + " " + (docstring(body) if body.type == "function_definition" else "")
     gate = Gate(
         path=scan.module.path, layer=layer, kind=kind, place=arm.place, arms=(arm,), rest=rest, scope=scope,
         reach=reach.truth, related=tuple(dict.fromkeys((*notes, *scan.interpreter.trace)))[:12],
         near=near.strip()[:1200],
         symbols=scan.names(spot), assumptions=scan.assumptions,
+        extra=(("images:0", images),) if images else (),
     )  # fmt: skip
     scan.add(gate)
+
+
+def _beside(literal: Node) -> str:
+    """The comment behind a list on its last line."""
+    after = literal.next_sibling or (literal.parent.next_sibling if literal.parent is not None else None)
+    while after is not None and after.start_point[0] == literal.end_point[0]:
+        if after.type == "comment":
+            return text(after).lstrip("# ")
+        after = after.next_sibling
+    return ""
 
 
 # ---------------------------------------------------------------------- tables
