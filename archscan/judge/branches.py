@@ -73,4 +73,8 @@ def same_result(one: Branch, other: Branch) -> bool:
 
 def sms(mask: int, universe: Universe) -> frozenset[int]:
     """The SMs of a mask, whichever of their variants is in it."""
-    return frozenset(t.sm for t in universe.members(mask) if not t.is_host)
+    found = set()
+    for i, target in enumerate(universe.targets):
+        if mask >> i & 1 and target.sm:
+            found.add(target.sm)
+    return frozenset(found)

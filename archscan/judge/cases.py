@@ -75,6 +75,7 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
     undecided = []
     recogniser = Recogniser(catalog)
     for file in project.files:
+        before = len(cases)
         for gate in file.gates:
             judged = _Judge(file, gate, project, selection, catalog, is_shown(file), recogniser)
             verdict = judged.verdict()
@@ -83,7 +84,7 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
             elif verdict is not None and (case := judged.excluded(verdict)):
                 cases.append(case)
             cases += judged.admitted()
-        cases += _oversized(file, selection, catalog, [c for c in cases if c.file is file])
+        cases += _oversized(file, selection, catalog, cases[before:])
     return Found(tuple(cases), tuple(undecided))
 
 

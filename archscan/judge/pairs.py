@@ -83,7 +83,7 @@ class _Pairing:
         self.selection = selection
         self.catalog = catalog
         self.universe = catalog.universe
-        self.pairs: dict[int, list[Pair]] = defaultdict(list)
+        self.pairs: dict[int, dict[tuple[str, int], Pair]] = defaultdict(dict)  # by case, then by place
         self.mismatches: list[Case] = []
         self.routed: set[int] = set()
         self.shut = [c for c in self.cases if c.problem is Problem.EXCLUDED]
@@ -93,9 +93,7 @@ class _Pairing:
             self.by_path[case.gate.path].append(case)
 
     def add(self, case: Case, pair: Pair) -> None:
-        known = self.pairs[id(case)]
-        if all((p.path, p.line) != (pair.path, pair.line) for p in known):
-            known.append(pair)
+        self.pairs[id(case)].setdefault((pair.path, pair.line), pair)
 
     def both(self, one: Case, half: Half, other: Case, other_half: Half, message: str, other_message: str) -> None:
         """Pairs two cases that both shut the target out."""
@@ -126,7 +124,7 @@ def pair_up(cases: Iterable[Case], project: Project, selection: Selection, catal
         _builds,
     ):
         step(pairing)
-    by_case = {key: tuple(found) for key, found in pairing.pairs.items()}
+    by_case = {key: tuple(found.values()) for key, found in pairing.pairs.items()}
     return Pairs(by_case, tuple(pairing.mismatches), frozenset(pairing.routed))
 
 
@@ -190,7 +188,7 @@ def _triggers(pairing: _Pairing) -> None:
                 "the wait is compiled out too: open both",
                 "the trigger is compiled out too",
             )
-        if not any(p.half is Half.LAUNCH_ATTRIBUTE for p in pairing.pairs[id(wait)]):
+        if not any(p.half is Half.LAUNCH_ATTRIBUTE for p in pairing.pairs[id(wait)].values()):
             _live_triggers(pairing, wait)
 
 
