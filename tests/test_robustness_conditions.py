@@ -52,10 +52,11 @@ class Node:
 
     text: str
     values: tuple[Value, ...]
-    atom: bool = False
+    rank: int = 0  # how tightly its outermost operator binds
 
-    def inner(self) -> str:
-        return self.text if self.atom else f"({self.text})"
+    def inner(self, rank: int) -> str:
+        """The text as an operand of an operator that binds this tightly: no parentheses but those it takes."""
+        return self.text if self.rank >= rank else f"({self.text})"
 
 
 def _state(name: str) -> State:
@@ -92,13 +93,13 @@ def numbers(draw: st.DrawFn) -> Node:
     suffix = draw(st.sampled_from(["", "", "u", "L", "ull", "UL"]))
     if spelling.startswith("00"):
         spelling = "0"
-    return Node(spelling + suffix, (Value(value, "u" in suffix.lower()),) * TARGETS, atom=True)
+    return Node(spelling + suffix, (Value(value, "u" in suffix.lower()),) * TARGETS, ATOM)
 
 
-names = st.sampled_from(sorted(MACROS)).map(lambda n: Node(n, tuple(map(_macro_value, MACROS[n])), atom=True))
+names = st.sampled_from(sorted(MACROS)).map(lambda n: Node(n, tuple(map(_macro_value, MACROS[n])), ATOM))
 defineds = st.tuples(
     st.sampled_from(sorted(MACROS)), st.sampled_from(["defined({})", "defined {}", "defined ( {} )"])
-).map(lambda pair: Node(pair[1].format(pair[0]), tuple(map(_defined_value, MACROS[pair[0]])), atom=True))
+).map(lambda pair: Node(pair[1].format(pair[0]), tuple(map(_defined_value, MACROS[pair[0]])), ATOM))
 
 
 def unary(pair: tuple[str, Node]) -> Node:
@@ -113,7 +114,7 @@ def unary(pair: tuple[str, Node]) -> Node:
             values.append(value)
         else:
             values.append(_wrapped(-value.number if operator == "-" else ~value.number, value.unsigned))
-    return Node(operator + node.inner(), tuple(values))
+    return Node(f"{operator}{node.inner(UNARY + (node.text[0] in '+-'))}", tuple(values), UNARY)
 
 
 def _and(a: Value, b: Value) -> Value:
@@ -150,6 +151,10 @@ def _plain(operator: str, left: Value, right: Value) -> Value:
     return _wrapped(result, unsigned)
 
 
+LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"), ("+", "-"),
+          ("*", "/", "%"))  # fmt: skip
+RANKS = {operator: rank for rank, level in enumerate(LEVELS, 1) for operator in level}
+UNARY, ATOM = 11, 12
 WORDS = {"and": "&&", "or": "||", "bitand": "&", "bitor": "|", "xor": "^", "not_eq": "!="}
 OPERATORS = ["&&", "||", "and", "or", "==", "!=", "not_eq", "<", "<=", ">", ">=", "+", "-", "*", "/", "%",
              "<<", ">>", "&", "|", "^", "bitand", "bitor", "xor"]  # fmt: skip
@@ -162,7 +167,8 @@ def binary(parts: tuple[str, Node, Node]) -> Node:
     values = tuple(
         combine(a, b) if combine else _plain(plain, a, b) for a, b in zip(left.values, right.values, strict=True)
     )
-    return Node(f"{left.inner()} {operator} {right.inner()}", values)
+    rank = RANKS[plain]
+    return Node(f"{left.inner(rank)} {operator} {right.inner(rank + 1)}", values, rank)
 
 
 def ternary(parts: tuple[Node, Node, Node]) -> Node:
@@ -173,7 +179,7 @@ def ternary(parts: tuple[Node, Node, Node]) -> Node:
             values.append(a if a == b else Value(None))
         else:
             values.append(a if c.number else b)
-    return Node(f"{condition.inner()} ? {first.inner()} : {second.inner()}", tuple(values))
+    return Node(f"{condition.inner(1)} ? {first.inner(0)} : {second.inner(0)}", tuple(values))
 
 
 expressions = st.recursive(
