@@ -29,7 +29,7 @@ from report_samples import (
 import archscan
 from archscan.reporting import RENDERERS, render
 from archscan.reporting.sarif import MOST_RESULTS, uri
-from archscan.reporting.sources import line_hashes
+from archscan.reporting.sources import line_windows
 from archscan.reporting.words import compact, visible
 
 HERE = Path(__file__).parent
@@ -167,6 +167,10 @@ def test_uri(path: str, expected: str) -> None:
     assert uri(path) == expected
 
 
+def line_hashes(text: str) -> tuple[str, ...]:
+    return tuple(window.hash() for window in line_windows(text))
+
+
 def test_line_hashes_are_those_of_github() -> None:
     assert line_hashes("") == ("c129715d7a2bc9a3:1",)
     assert line_hashes(" a\nb\n  \t\tc\n d") == (
@@ -175,6 +179,7 @@ def test_line_hashes_are_those_of_github() -> None:
         "180aee12dab6264:1",
         "a23a3dc5e078b07b:1",
     )
+    assert len(line_hashes("\u0a00\u0a0a x\ny")) == 2
     assert line_hashes("x\r\ny\r") == line_hashes("x\ny\n")
     repeated = line_hashes("Lorem ipsum dolor sit amet.\n" * 10)
     assert repeated[5:7] == ("a7f2ff13bc495cf2:6", "a7f2ff1481e87703:1")

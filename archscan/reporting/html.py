@@ -12,14 +12,14 @@ from importlib.resources import files
 from typing import Any
 
 from archscan import __version__
-from archscan.model.finding import Finding, Fix, Level, Problem
+from archscan.model.finding import Evidence, Finding, Fix, Level, Problem
 from archscan.model.report import Chain, Report
 from archscan.reporting.account import account, verdict_sentence
 from archscan.reporting.matrix import Row, cell, columns
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Entry, Page, page
 from archscan.reporting.sources import decoded
-from archscan.reporting.words import body_lines, compact, gets, guarded, landing, one_line, verdict, visible
+from archscan.reporting.words import body_lines, compact, gets, guarded, landing, near, one_line, verdict, visible
 
 _AROUND = 2  # lines of source shown before and after
 _MOST_LINES = 24  # of source in an entry
@@ -29,7 +29,7 @@ _MOST_DIFF = 200
 def render_html(report: Report, options: RenderOptions) -> str:
     """The page. All that comes from the scanned code is in one block of JSON, which a script puts in as text."""
     shown = page(report, 0, options.include_leave)
-    rows = account(report, options, shown)
+    rows = [row for row in account(report, options, shown) if row[0] not in ("look first", "")]
     return _filled(
         "report.html",
         {
@@ -99,9 +99,15 @@ def _data(report: Report, options: RenderOptions, shown: Page) -> dict[str, Any]
         "columns": [{"sm": sm, "target": sm == report.selection.sm} for sm in sms],
         "levels": [level.value for level in Level],
         "entries": [_entry(e, number, report, options, sms) for number, e in enumerate(entries)],
-        "chains": [_chain(c) for c in report.chains],
+        "chains": [_chain(c) for c in _worst_first(report.chains, entries)],
         "leave": len(shown.leave),
     }
+
+
+def _worst_first(chains: Sequence[Chain], entries: Sequence[Entry]) -> list[Chain]:
+    """Chains in the order of their worst entry; those without one come last."""
+    place = {chain: number for number, chain in reversed(list(enumerate(e.finding.chain for e in entries)))}
+    return sorted(chains, key=lambda chain: place.get(chain.id, len(entries)))
 
 
 def _entry(entry: Entry, number: int, report: Report, options: RenderOptions, sms: Sequence[int]) -> dict[str, Any]:
@@ -127,7 +133,7 @@ def _entry(entry: Entry, number: int, report: Report, options: RenderOptions, sm
         "features": list(finding.features),
         "ifs": [*finding.assumes, *(f"unknown: {name}" for name in finding.unknowns)],
         "reasons": [
-            {"text": one_line(r.text), "evidence": [_evidence(e) for e in r.evidence]} for r in finding.risk.reasons
+            {"text": one_line(r.text), "evidence": _evidence(r.evidence, finding)} for r in finding.risk.reasons
         ],
         "related": [
             {"role": r.role.value, "place": f"{options.typed(r.path)}:{r.line}", "message": one_line(r.message)}
@@ -141,13 +147,17 @@ def _entry(entry: Entry, number: int, report: Report, options: RenderOptions, sm
     }
 
 
-def _evidence(evidence: Any) -> dict[str, Any]:
-    conditions = f" ({', '.join(evidence.conditions)})" if evidence.conditions else ""
-    return {
-        "fact": one_line(evidence.fact + conditions),
-        "source": one_line(evidence.source),
-        "confidence": evidence.confidence + (", yours" if evidence.by_user else ""),
-    }
+def _evidence(evidence: Sequence[Evidence], finding: Finding) -> list[dict[str, Any]]:
+    """Every fact with its source; that a finding was read at its own place goes without saying."""
+    return [
+        {
+            "fact": one_line(e.fact + (f" ({', '.join(e.conditions)})" if e.conditions else "")),
+            "source": one_line(source),
+            "confidence": e.confidence + (", yours" if e.by_user else ""),
+        }
+        for e in evidence
+        if (source := near(e.source, finding))
+    ]
 
 
 def _cells(finding: Finding, report: Report, sms: Sequence[int]) -> list[list[str]]:

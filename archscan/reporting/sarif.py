@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -23,7 +24,8 @@ from archscan.reporting.words import body_lines, one_line, verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000  # GitHub refuses a run with more
-_MOST_LOCATIONS = 100  # of a result, related or in a flow; GitHub takes 1,000
+_MOST_LOCATIONS = 100  # related to a result; GitHub takes 1,000 in all
+_MOST_STEPS = 40  # of a flow; where there are more, the clean ones go first
 _MOST_NOTIFICATIONS = 1000
 _MOST_TEXT = 1024  # of a rule's full description
 _LEVELS = {
@@ -42,26 +44,36 @@ _RENAMED = {("Suppression", "state"): "status"}
 
 def render_sarif(report: Report, options: RenderOptions) -> str:
     """A SARIF log with one run; the most risky 25,000 results if there are more, and then it says so."""
-    log = plain(sarif_log(report, options))
-    return json_safe(json.dumps(log, indent=1, ensure_ascii=False)) + "\n"
+    log = sarif_log(report, options)
+    results, log.runs[0].results = log.runs[0].results, []
+    frame = json.dumps(plain(log), ensure_ascii=False)
+    lines = ",\n".join(json.dumps(plain(result), ensure_ascii=False) for result in results)
+    before, marker, after = frame.rpartition('"results": []')
+    filled = f'{before}"results": [\n{lines}\n]{after}' if lines else before + marker + after
+    return json_safe(filled) + "\n"
 
 
 def plain(value: Any) -> Any:
     """sarif-om objects as JSON values. Unlike its stock serialiser it keeps values that equal a class default."""
-    if attr.has(type(value)):
-        result = {}
-        for field in attr.fields(type(value)):
-            name = _RENAMED.get((type(value).__name__, field.name), field.metadata["schema_property_name"])
-            held = getattr(value, field.name)
-            if held is None or (name in _UNSET_AT_MINUS_ONE and held == -1):
-                continue
-            result[name] = plain(held)
-        return result
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list):
         return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value
+    if not hasattr(value, "__attrs_attrs__"):
+        return value
+    result = {}
+    for attribute, name in _properties(type(value)):  # type: ignore[arg-type]
+        held = getattr(value, attribute)
+        if held is not None and not (held == -1 and name in _UNSET_AT_MINUS_ONE):
+            result[name] = plain(held)
+    return result
+
+
+@cache
+def _properties(kind: type) -> tuple[tuple[str, str], ...]:
+    """(attribute, SARIF property) of a sarif-om class."""
+    return tuple(
+        (one.name, _RENAMED.get((kind.__name__, one.name), one.metadata["schema_property_name"]))
+        for one in attr.fields(kind)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,7 @@ class _Context:
     options: RenderOptions
     rule_index: dict[str, int]
     chains: dict[str, Chain]
+    flows: dict[str, Any] = field(default_factory=dict)  # of chains, filled as they are asked for
 
 
 def sarif_log(report: Report, options: RenderOptions) -> Any:
@@ -274,13 +287,15 @@ def _fix(fix: Fix, context: _Context) -> Any | None:
 
 
 def _flows(finding: Finding, context: _Context) -> list[Any] | None:
-    """The chain of the finding as one flow."""
+    """The chain of the finding as one flow, as JSON values: it is made once for all findings of the chain."""
     chain = context.chains.get(finding.chain or "")
     if chain is None or not chain.steps:
         return None
-    steps = chain.steps[:_MOST_LOCATIONS]
-    locations = [_step(s.path, s.line, f"{s.layer}, {s.state}: {s.message}", context) for s in steps]
-    return [om.CodeFlow(thread_flows=[om.ThreadFlow(locations=locations)])]
+    if chain.id not in context.flows:
+        steps = [s for s in chain.steps if s.state != "clean"] if len(chain.steps) > _MOST_STEPS else chain.steps
+        locations = [_step(s.path, s.line, f"{s.layer}, {s.state}: {s.message}", context) for s in steps[:_MOST_STEPS]]
+        context.flows[chain.id] = plain(om.CodeFlow(thread_flows=[om.ThreadFlow(locations=locations)]))
+    return [context.flows[chain.id]]
 
 
 def _step(path: str, line: int | None, words: str, context: _Context) -> Any:

@@ -6,6 +6,8 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import mul
 
 _BLOCK = 100
 _MOD64 = (1 << 64) - 1
@@ -24,7 +26,7 @@ class Sources:
         self._read = read
         self._lines: dict[str, tuple[str, ...] | None] = {}
         self._starts: dict[str, list[int] | None] = {}
-        self._hashes: dict[str, tuple[str, ...] | None] = {}
+        self._windows: dict[str, tuple[Window, ...] | None] = {}
 
     def data(self, path: str) -> bytes | None:
         """The bytes of a file; None if it cannot be had."""
@@ -50,11 +52,11 @@ class Sources:
 
     def line_hash(self, path: str, line: int) -> str | None:
         """What GitHub's upload action would write as `primaryLocationLineHash` for that line."""
-        if path not in self._hashes:
+        if path not in self._windows:
             data = self._read(path)
-            self._hashes[path] = None if data is None else line_hashes(data.decode("utf-8", "replace"))
-        hashes = self._hashes[path]
-        return hashes[line - 1] if hashes and line <= len(hashes) else None
+            self._windows[path] = None if data is None else line_windows(data.decode("utf-8", "replace"))
+        windows = self._windows[path]
+        return windows[line - 1].hash() if windows and line <= len(windows) else None
 
 
 def decoded(data: bytes) -> tuple[str, ...]:
@@ -63,24 +65,28 @@ def decoded(data: bytes) -> tuple[str, ...]:
     return tuple(line.removesuffix("\r") for line in text.split("\n"))
 
 
-def line_hashes(text: str) -> tuple[str, ...]:
-    """GitHub's hash of every line: 100 UTF-16 units from its first non-blank, blanks left out, modulus 37, 64 bit.
+@dataclass(frozen=True, slots=True)
+class Window:
+    """100 UTF-16 units from the first non-blank of a line, blanks left out; the ordinal tells equal ones apart."""
 
-    The ordinal behind the colon counts equal hashes from the top of the file.
-    """
+    units: bytes
+    ordinal: int
+
+    def hash(self) -> str:
+        """GitHub's hash of the line: modulus 37, 64 bit, in hex, and the ordinal."""
+        units = memoryview(self.units).cast("H")
+        return f"{sum(map(mul, units, _POWERS)) & _MOD64:x}:{self.ordinal}"
+
+
+def line_windows(text: str) -> tuple[Window, ...]:
+    """The window of every line. Equal hashes come from equal windows, so hashing waits until one is asked for."""
     squeezed = text.replace("\r\n", "\n").replace("\r", "\n").replace(" ", "").replace("\t", "") + chr(_END_OF_FILE)
-    encoded = squeezed.encode("utf-16-le", "surrogatepass")
-    units = memoryview(encoded).cast("H").tolist() if encoded else []
-    starts = [0, *(i + 1 for i, unit in enumerate(units) if unit == 10)]
-    seen: Counter[str] = Counter()
-    hashes = []
+    units = squeezed.encode("utf-16-le", "surrogatepass")
+    starts = [0, *(m.end() for m in re.finditer(rb"(?:..)*?\n\0", units, re.DOTALL))]
+    seen: Counter[bytes] = Counter()
+    windows = []
     for start in starts:
-        window = units[start : start + _BLOCK]
-        value = f"{sum(map(_product, window, _POWERS)) & _MOD64:x}"
-        seen[value] += 1
-        hashes.append(f"{value}:{seen[value]}")
-    return tuple(hashes)
-
-
-def _product(unit: int, power: int) -> int:
-    return unit * power
+        window = units[start : start + 2 * _BLOCK]
+        seen[window] += 1
+        windows.append(Window(window, seen[window]))
+    return tuple(windows)

@@ -22,6 +22,7 @@ from archscan.reporting.words import (
     gets,
     guarded,
     landing,
+    near,
     one_line,
     shortened,
     verdict,
@@ -261,21 +262,11 @@ def _sources(evidence: Sequence[Evidence], finding: Finding) -> str:
     """`  [source; source, medium]` for the evidence behind a reason; a confidence that is high goes without saying."""
     said = []
     for one in evidence:
-        source = _near(one.source, finding)
+        source = near(one.source, finding)
         confidence = "" if one.confidence == "high" else f", {one.confidence}"
         if source:
             said.append(one_line(source) + confidence + (", yours" if one.by_user else ""))
     return f"  [{'; '.join(dict.fromkeys(said))}]" if said else ""
-
-
-def _near(source: str, finding: Finding) -> str:
-    """A source that is a place in the code, in few words: nothing if it is the finding's own, `line 7` in its file."""
-    path, colon, line = source.rpartition(":")
-    if not colon or not line.isdigit() or " " in path:
-        return source
-    if path == finding.path:
-        return "" if int(line) == finding.place.line else f"line {line}"
-    return source
 
 
 def _evidence(evidence: Evidence) -> str:

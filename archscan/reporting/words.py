@@ -88,6 +88,16 @@ def verdict(finding: Finding) -> str:
     return "; ".join(parts)
 
 
+def near(source: str, finding: Finding) -> str:
+    """A source that is a place in the code, in few words: nothing if it is the finding's own, `line 7` in its file."""
+    path, colon, line = source.rpartition(":")
+    if not colon or not line.isdigit() or " " in path:
+        return source
+    if path == finding.path:
+        return "" if int(line) == finding.place.line else f"line {line}"
+    return source
+
+
 def landing(finding: Finding, selection: Selection) -> Effect:
     """What the target gets today: the effect of the arm it takes, else what happens when no arm is taken."""
     for arm in finding.gate.arms:
