@@ -26,6 +26,7 @@ _TITLES = {
     "new": "new and shut",
     "gone": "gone with its file",
 }
+_MOST_NEW = 20
 Typed = Callable[[str], str]
 
 
@@ -178,7 +179,10 @@ def diff_text(difference: Difference) -> str:
         changes = difference.of(what)
         if changes:
             lines.append(f"{title} ({len(changes)})")
-            lines += [line for change in changes for line in _change_lines(change)]
+            shown = changes[:_MOST_NEW] if what == "new" else changes
+            lines += [line for change in shown for line in _change_lines(change)]
+            if len(shown) < len(changes):
+                lines.append(f"  and {len(changes) - len(shown)} more (--format json has them all)")
             lines.append("")
     count = f"{difference.old_shut} gates shut {difference.target} out before, {difference.new_shut} now"
     return "\n".join([*lines, count, ""])

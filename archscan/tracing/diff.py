@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from archscan.model.gate import Gate, Kind
@@ -75,15 +76,24 @@ def _all(report: Report) -> Iterable[GateState]:
         yield from found
 
 
-def _matched(
-    before: list[GateState], after: list[GateState]
-) -> tuple[list[tuple[GateState, GateState]], list[GateState], list[GateState]]:
+_Matched = tuple[list[tuple[GateState, GateState]], list[GateState], list[GateState]]
+
+
+def _matched(before: list[GateState], after: list[GateState]) -> _Matched:
     """Pairs, what is left of the old ones, what is left of the new ones; the strictest identity first."""
     pairs: list[tuple[GateState, GateState]] = []
-    for identity in (_same, _condition_changed, _file_moved, _both):
+    for step in (_by(_same), _by_calls, _by(_same_condition), _by(_condition_changed), _by(_file_moved), _by(_both)):
+        found, before, after = step(before, after)
+        pairs += found
+    return pairs, before, after
+
+
+def _by(identity: Callable[[Gate], _Key]) -> Callable[[list[GateState], list[GateState]], _Matched]:
+    def step(before: list[GateState], after: list[GateState]) -> _Matched:
         waiting: dict[_Key, list[GateState]] = {}
         for state in after:
             waiting.setdefault(identity(state.gate), []).append(state)
+        pairs: list[tuple[GateState, GateState]] = []
         left: list[GateState] = []
         for state in before:
             candidates = waiting.get(identity(state.gate))
@@ -91,12 +101,43 @@ def _matched(
                 pairs.append((state, candidates.pop(0)))
             else:
                 left.append(state)
-        before = left
-        after = [state for found in waiting.values() for state in found]
-    return pairs, before, after
+        return pairs, left, [state for found in waiting.values() for state in found]
+
+    return step
+
+
+def _by_calls(before: list[GateState], after: list[GateState]) -> _Matched:
+    """By what only this gate of its function guards: `if has_sm100: specs.append(gen_x())` is the gate of gen_x."""
+    guarding: dict[_Key, dict[str, list[GateState]]] = {}
+    for state in after:
+        for name in _calls(state.gate):
+            guarding.setdefault(_condition_changed(state.gate), {}).setdefault(name, []).append(state)
+    seldom = Counter((_condition_changed(s.gate), name) for s in before for name in _calls(s.gate))
+    pairs: list[tuple[GateState, GateState]] = []
+    left: list[GateState] = []
+    taken: set[GateState] = set()
+    for state in before:
+        key = _condition_changed(state.gate)
+        own = [name for name in _calls(state.gate) if seldom[key, name] == 1]
+        score = Counter(c for name in own for c in guarding.get(key, {}).get(name, ()) if c not in taken)
+        if score:
+            best = max(score, key=lambda c: score[c])  # the first of equals
+            taken.add(best)
+            pairs.append((state, best))
+        else:
+            left.append(state)
+    return pairs, left, [state for state in after if state not in taken]
+
+
+def _calls(gate: Gate) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for arm in gate.arms for name in arm.calls))
 
 
 def _same(gate: Gate) -> _Key:
+    return (gate.path, _function(gate), gate.kind, _conditions(gate), _calls(gate))
+
+
+def _same_condition(gate: Gate) -> _Key:
     return (gate.path, _function(gate), gate.kind, _conditions(gate))
 
 
