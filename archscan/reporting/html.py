@@ -136,7 +136,7 @@ def _entry(entry: Entry, number: int, report: Report, options: RenderOptions, sm
             {"text": one_line(r.text), "evidence": _evidence(r.evidence, finding)} for r in finding.risk.reasons
         ],
         "related": [
-            {"role": r.role.value, "place": f"{options.typed(r.path)}:{r.line}", "message": one_line(r.message)}
+            {"role": r.role.value, "place": f"{r.path}:{r.line}", "message": one_line(r.message)}
             for r in finding.related
         ],
         "chain": finding.chain or "",

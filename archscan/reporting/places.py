@@ -19,6 +19,7 @@ class Places:
         self._disk = {file.path: file.disk for file in facts.files}
         self._prefixes = _prefixes(facts.roots)
         self._root = os.path.realpath(root) if root else None
+        self._located: dict[str, str] = {}
 
     @classmethod
     def of_paths(cls, paths: Sequence[str]) -> Places:
@@ -38,6 +39,11 @@ class Places:
 
     def located(self, path: str) -> str:
         """A reported path below the repository around it (or --sarif-root); as it is where there is none."""
+        if path not in self._located:
+            self._located[path] = self._below_repository(path)
+        return self._located[path]
+
+    def _below_repository(self, path: str) -> str:
         disk = self._disk.get(path)
         if not disk:
             return path
