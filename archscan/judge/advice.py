@@ -287,9 +287,11 @@ def _block_scaled(weighed: Weighed) -> Advised | None:
     return None
 
 
-def _no_image(weighed: Weighed) -> Advised | None:
-    """Binaries that do not exist."""
+def _said(weighed: Weighed) -> Advised | None:
+    """Binaries that do not exist, unless the text beside the gate says that the code is portable."""
     case = weighed.case
+    if case.words.portable:
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "said to be portable", case.words.portable)
     if case.words.binary and case.gate.layer in (Layer.PYTHON, Layer.HOST, Layer.JIT):
         return Advised(
             Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there may be no image for the target", case.words.binary
@@ -304,10 +306,8 @@ def _tuned(weighed: Weighed) -> Advised | None:
 
 
 def _portable(weighed: Weighed) -> Advised | None:
-    """Code that was looked at and needs nothing the target lacks, or that is said to be portable."""
+    """Code that was looked at and needs nothing the target lacks."""
     case = weighed.case
-    if case.words.portable:
-        return Advised(Advice.WIDEN_SAFE, weighed.today, "said to be portable", case.words.portable)
     if case.needs.sure and case.gate.layer in COMPILED:
         return Advised(Advice.WIDEN_SAFE, weighed.today, "everything behind it assembles")
     if case.gate.layer in COMPILED and case.guarded != REST and not case.needs.items:
@@ -331,7 +331,7 @@ RULES: tuple[Rule, ...] = (
     _sibling,
     _block_scaled,
     _costly,
-    _no_image,
+    _said,
     _tuned,
     _portable,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _STEP = re.compile(
     rb'(?P<skip>"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|(?<![\w])\'(?:[^\'\\\n]|\\.)*\')'
@@ -21,6 +21,7 @@ _NO_FUNCTION = frozenset(
     b"__launch_bounds__ __attribute__ __cluster_dims__ __block_size__ __declspec __maxnreg__ static_assert "
     b"constexpr".split()
 )
+_CLASS = re.compile(rb"(?s:.*)\b(?:struct|class)\s+(?:__\w+\s*(?:\([^()]*\)\s*)?)*([A-Za-z_]\w*)[^()]*\Z")
 _CONTROL = frozenset(b"if for while switch catch".split())
 _DEVICE = re.compile(rb"__device__|\b\w*(?:_DEVICE|DEVICE_)\w*\b|\b(?:TL|CUTE)_\w*DEVICE\w*\b|\bFLASHINFER_INLINE\b")
 _LONGEST_HEADER = 6000
@@ -49,13 +50,23 @@ class Scopes:
     def function(self, offset: int) -> Function | None:
         """The innermost function whose body contains the offset, or None."""
         self._advance(offset)
-        for brace in reversed(self._open):
+        for depth in range(len(self._open) - 1, -1, -1):
+            brace = self._open[depth]
             if brace not in self._functions:
-                self._functions[brace] = self._header(brace)
+                self._functions[brace] = self._of_class(self._header(brace), depth)
             found = self._functions[brace]
             if found:
                 return found
         return None
+
+    def _of_class(self, found: Function | None, depth: int) -> Function | None:
+        """A call operator under the name of its class, by which kernels select it; others as they are."""
+        if found is None or found.name != "operator()" or not depth:
+            return found
+        outer = self._open[depth - 1]
+        header = self.data[max(0, outer - _LONGEST_HEADER) : outer]
+        match = _CLASS.search(header[max(header.rfind(mark) for mark in (b";", b"}", b"{")) + 1 :])
+        return replace(found, name=f"{match[1].decode('utf-8', 'replace')}::{found.name}") if match else found
 
     def _advance(self, offset: int) -> None:
         """Moves on to the offset, starting again behind a brace in column one, where every function has ended."""

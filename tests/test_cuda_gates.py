@@ -1,0 +1,261 @@
+"""Conditionals become gates with their arms, what the arms do, and what they rest on."""
+
+from __future__ import annotations
+
+import pytest
+from cuda_scan import facts, gates, scan, words
+
+from archscan.model.facts import Origin
+from archscan.model.gate import Does, Kind, Role, Via
+from archscan.model.settings import ScanSettings
+
+RANGE = "#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900) && (__CUDA_ARCH__ < 1200)\n"
+
+
+def test_a_range_around_a_wait() -> None:
+    text = f"__device__ void wait() {{\n{RANGE}  cudaGridDependencySynchronize();\n#endif\n  x();\n}}\n"
+    (gate,) = gates(text)
+    (arm,) = gate.arms
+    assert words(arm, "sm_89", "sm_90", "sm_110a", "sm_120", "host") == "nyynn"
+    assert (gate.place.line, arm.body and (arm.body.line, arm.body.end_line)) == (2, (3, 3))
+    assert [use.feature for use in arm.features] == ["griddep-wait"] and arm.features[0].line == 3
+    assert arm.focus and text.encode()[arm.focus.start : arm.focus.end] == b"(__CUDA_ARCH__ < 1200)"
+    assert gate.scope and (gate.scope.name, gate.scope.is_kernel, gate.scope.whole_body) == ("wait", False, False)
+
+
+def test_a_kernel_whose_whole_body_is_gated() -> None:
+    text = f"template <int N>\n__global__ void __launch_bounds__(128, 2) k(int* p) {{\n// PDL\n{RANGE}*p = N;\n#endif\n}}\n"
+    (gate,) = gates(text)
+    assert gate.scope and gate.scope.is_kernel and gate.scope.whole_body and gate.scope.name == "k"
+    assert "PDL" in gate.near
+
+
+@pytest.mark.parametrize(
+    ("header", "name", "kernel"),
+    [
+        ("__global__ void k(float* a)", "k", True),
+        ("template <class T, int N = (4 > 3)>\n__global__ __launch_bounds__(256)\nvoid k(T a)", "k", True),
+        ("struct S {\n CUTLASS_DEVICE\n void operator()(int a) const", "S::operator()", False),
+        ("namespace n { template <> __device__ int A<3>::f(int x) noexcept", "A<3>::f", False),
+        ("static auto g() -> int", "g", False),
+        ("S::S(int a) : a_(a), b_{a}", "S::S", False),
+    ],
+)
+def test_the_function_around_a_gate(header: str, name: str, kernel: bool) -> None:
+    (gate,) = gates(f"int before() {{ return 1; }}\n{header} {{\n if (a) {{\n#if __CUDA_ARCH__ >= 900\n f();\n#endif\n")
+    assert gate.scope and (gate.scope.name, gate.scope.is_kernel) == (name, kernel)
+
+
+def test_branches_that_open_braces_do_not_confuse_the_scope() -> None:
+    text = "void f() {\n#if A\n if (x) {\n#else\n if (y) {\n#endif\n }\n}\nvoid g() {\n#if __CUDA_ARCH__ < 800\n h();\n#endif\n}\n"
+    assert [g.scope and g.scope.name for g in gates(text)] == ["g"]
+
+
+@pytest.mark.parametrize(
+    ("body", "does"),
+    [
+        ("", Does.NOTHING),
+        ("  // nothing here\n  /* nor here */\n", Does.NOTHING),
+        ("  (void)x;\n", Does.NOTHING),
+        ("  f(x);\n", Does.WORK),
+        ("#define A 1\n#undef B\n", Does.DEFINES),
+        ("  constexpr int kBytes = 99 * 1024;\n", Does.DEFINES),
+        ("  tile = 64;\n", Does.ASSIGNS),
+        ('  printf("sm_90 only\\n");\n', Does.PRINTS),
+        ('  if (threadIdx.x == 0) {\n    printf("no\\n");\n  }\n', Does.PRINTS),
+        ('  printf("no");\n  asm volatile("trap;");\n', Does.TRAPS),
+        ("  assert(false);\n", Does.TRAPS),
+        ('  CUTE_INVALID_CONTROL_PATH("no wgmma");\n', Does.TRAPS),
+        ('  if (threadIdx.x == 0) { DG_DEVICE_ASSERT(false and "needs sm_90a"); }\n', Does.TRAPS),
+        ("  __trap();\n", Does.TRAPS),
+        ('#error "needs sm_90"\n', Does.ERRORS),
+        ('  static_assert(false, "no");\n', Does.ERRORS),
+        ('  static_assert(sizeof(T) == 0, "no");\n', Does.ERRORS),
+        ("  static_assert(sizeof(T) == 4);\n  f();\n", Does.WORK),
+        ('  throw std::runtime_error("no");\n', Does.RAISES),
+        ("  return 0;\n", Does.RETURNS),
+        ("  return;\n", Does.RETURNS),
+        ("  return false;\n", Does.REFUSES),
+        ("  return cudaErrorNotSupported;\n", Does.REFUSES),
+        ("  return slow(x);\n", Does.WORK),
+        ('#if B\n#error "inner"\n#endif\n  f();\n', Does.WORK),
+    ],
+)
+def test_what_a_body_does(body: str, does: Does) -> None:
+    (gate,) = (g for g in gates(f"#if __CUDA_ARCH__ >= 900\nwork(1);\n#else\n{body}#endif\n") if g.names_arch)
+    assert gate.arms[0].effect.does is Does.WORK
+    assert gate.arms[1].effect.does is does
+    assert gate.arms[1].is_else
+
+
+def test_texts_of_refusals_and_equal_bodies() -> None:
+    (gate,) = gates(
+        '#if __CUDA_ARCH__ >= 900\n f( 1 ); // a\n#elif __CUDA_ARCH__ >= 800\n f(1);\n#else\n#error "too old"\n#endif\n'
+    )
+    assert gate.arms[0].digest == gate.arms[1].digest != gate.arms[2].digest
+    assert (gate.arms[2].effect.message, gate.arms[2].effect.line) == ("too old", 6)
+
+
+def test_arms_exclude_each_other_and_know_what_encloses_them() -> None:
+    text = "#ifdef __CUDA_ARCH__\n#if __CUDA_ARCH__ == 1200\n a();\n#elif __CUDA_ARCH__ >= 900\n b();\n#else\n c();\n#endif\n#endif\n"
+    outer, inner = gates(text)
+    assert outer.reach is None and inner.reach == outer.arms[0].truth
+    assert [words(a, "sm_80", "sm_90", "sm_120a", "sm_121", "host") for a in inner.arms] == ["nnynn", "nynyn", "ynnnn"]
+    assert words(inner.arms[2], "host") == "n" and inner.arms[2].own.yes & inner.arms[0].own.yes
+
+
+def test_unknown_build_flags_are_named_and_assumed_met() -> None:
+    text = "#if !(IS_MLA)\n#if __CUDA_ARCH__ >= 900 && USE_FP8\n a();\n#endif\n#endif\n"
+    (gate,) = gates(text)
+    (arm,) = gate.arms
+    assert words(arm, "sm_80", "sm_90") == "nu"
+    assert (arm.unknowns, arm.assumes) == (("IS_MLA", "USE_FP8"), ("IS_MLA", "USE_FP8"))
+    assert gate.arms[0].assumed.yes and not gate.arms[0].assumed.yes & gate.arms[0].truth.no
+    settled = facts(text, settings=ScanSettings(frozenset({"x"}) and "13.0", (("USE_FP8", "1"),), ("IS_MLA",)))
+    assert words(settled.gates[0].arms[0], "sm_80", "sm_90") == "ny"
+
+
+def test_an_assumed_ladder_stays_consistent() -> None:
+    (gate,) = gates("#if USE_FP8 && __CUDA_ARCH__ >= 900\n a();\n#else\n b();\n#endif\n")
+    first, other = gate.arms
+    assert first.assumed.yes & other.assumed.yes == 0
+    assert words(other, "sm_80", "sm_90") == "yu"
+
+
+CONFIG = """\
+#pragma once
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define MMA_ENABLED
+#endif
+#if defined(ENABLE_GDC) && __CUDA_ARCH__ >= 900
+#define GDC_ENABLED
+#endif
+"""
+USER = "#ifdef MMA_ENABLED\n mma();\n#else\n trap();\n#endif\n#if defined(GDC_ENABLED)\n wait();\n#endif\n"
+
+
+def test_macros_come_from_included_headers() -> None:
+    found = scan({"lib/config.h": CONFIG, "src/user.cuh": '#include "../lib/config.h"\n' + USER})
+    mma, gdc = found["src/user.cuh"].gates
+    assert [words(a, "sm_90", "sm_90a", "sm_120a") for a in mma.arms] == ["nyn", "yny"]
+    assert mma.arms[0].via is Via.INCLUDES and not mma.names_arch and mma.derived_from == ("MMA_ENABLED",)
+    assert [(r.path, r.line, r.role) for r in mma.related] == [("lib/config.h", 2, Role.DEFINITION)]
+    assert words(gdc.arms[0], "sm_80", "sm_90") == "nu" and gdc.arms[0].unknowns == ("ENABLE_GDC",)
+    definition = found["lib/config.h"].gates[0]
+    assert definition.kind is Kind.MACRO_DEFINITION and definition.symbols == ("MMA_ENABLED",)
+
+
+def test_without_an_include_the_project_table_answers_and_says_so() -> None:
+    found = scan({"lib/config.h": CONFIG, "user.cuh": USER})
+    mma, gdc = found["user.cuh"].gates
+    assert words(mma.arms[0], "sm_90", "sm_90a") == "ny" and mma.arms[0].via is Via.PROJECT_TABLE
+    flagged = scan({"lib/config.h": CONFIG, "user.cuh": USER}, ScanSettings(defines=(("ENABLE_GDC", ""),)))
+    assert words(flagged["user.cuh"].gates[1].arms[0], "sm_80", "sm_90") == "ny"
+    assert words(gdc.arms[0], "sm_90") == "u"
+
+
+def test_chains_of_derived_macros_reach_a_fixpoint() -> None:
+    links = {f"h{i}.h": f"#ifdef M{i}\n#define M{i + 1}\n#endif\n" for i in range(4)}
+    first = {"a.h": "#if __CUDA_ARCH__ >= 1000\n#define M0 1\n#endif\n"}
+    (gate,) = scan({**links, **first, "u.cu": "#ifdef M4\nf();\n#endif\n"})["u.cu"].gates
+    assert words(gate.arms[0], "sm_90", "sm_100", "host") == "nyn"
+
+
+def test_project_code_cannot_redefine_the_compiler() -> None:
+    (gate,) = gates("#define __CUDA_ARCH__ 900\n#if __CUDA_ARCH__ == 900\nf();\n#endif\n")
+    assert words(gate.arms[0], "sm_90", "sm_120") == "yn"
+
+
+def test_definitions_follow_the_order_of_the_file() -> None:
+    text = "#if __CUDA_ARCH__ >= 900\n#define T 2\n#else\n#define T 1\n#endif\n#if T == 2\na();\n#endif\n#undef T\n#if T\nb();\n#endif\n"
+    definition, first, last = gates(text)
+    assert definition.kind is Kind.MACRO_DEFINITION and definition.arms[0].effect.value == "T=2"
+    assert words(first.arms[0], "sm_80", "sm_90") == "ny" and words(last.arms[0], "sm_80", "sm_90") == "nn"
+
+
+def test_cuda_version_is_known_only_behind_cuda_h() -> None:
+    gate = "#if CUDA_VERSION >= 12090 && __CUDA_ARCH__ >= 900\nf();\n#endif\n"
+    assert words(gates(gate)[0].arms[0], "sm_90") == "u"
+    assert words(gates("#include <cuda.h>\n" + gate)[0].arms[0], "sm_90") == "y"
+    assert words(gates(gate.replace("CUDA_VERSION", "CUDART_VERSION"))[0].arms[0], "sm_90") == "y"
+
+
+def test_every_conditional_on_the_architecture_is_a_gate_even_if_all_arms_agree() -> None:
+    assert len(gates("#if __CUDA_ARCH__ >= 0 || 1\nf();\n#endif\n")) == 1
+    assert gates("#ifndef X_H\n#define X_H\n#ifdef _WIN32\nf();\n#endif\nint a;\n#endif\n") == ()
+
+
+def test_target_macros_of_the_nv_target_header() -> None:
+    text = (
+        "__device__ int f() {\n  NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (return a(1, 2);), (return 0;))\n"
+        '  NV_DISPATCH_TARGET(NV_IS_EXACTLY_SM_80, (x(")");), NV_HAS_FEATURE_SM_120f, (y();), NV_ANY_TARGET, (z();))\n'
+        "  NV_IF_TARGET(NV_HAS_FEATURE_SM_90a, (w();))\n  NV_IF_TARGET(NV_IS_HOST, (h();))\n  NV_IF_TARGET(COND, (v();))\n}\n"
+    )
+    found = facts(text)
+    two, dispatch, feature, host = found.gates
+    names = ("sm_80", "sm_90", "sm_90a", "sm_120", "sm_121f", "host")
+    assert [words(a, *names) for a in two.arms] == ["nyyyyn", "ynnnny"] and two.kind is Kind.TARGET_MACRO
+    assert [words(a, *names) for a in dispatch.arms] == ["ynnnnn", "nnnnyn", "nyyyny"]
+    assert words(feature.arms[0], *names) == "nnynnn" and words(host.arms[0], *names) == "nnnnny"
+    assert two.scope and two.scope.name == "f" and two.arms[0].calls == ("a",)
+    assert [(u.line, u.reason) for u in found.undecided] == [(6, "COND is not a query of <nv/target>")]
+
+
+def test_cuda_in_python_strings_is_read_in_place() -> None:
+    text = 'x = 1\nSOURCE = r"""\n#if __CUDA_ARCH__ >= 900\n  wait();\n#endif\n"""\n# __CUDA_ARCH__\n'
+    (gate,) = facts(text, "gen.py").gates
+    assert gate.place.line == 3 and words(gate.arms[0], "sm_80", "sm_90") == "ny"
+    lines = 'S = (\n    "#if __CUDA_ARCH__ >= 900\\n"\n    "  wait();\\n"\n    "#endif\\n"\n)\n'
+    (gate,) = facts(lines, "gen.py").gates
+    assert gate.place.line == 2 and gate.arms[0].effect.does is Does.WORK
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'S = "#if __CUDA_ARCH__ >= 900\\n wait();\\n#endif\\n"\n',
+        'S = f"""\n#if __CUDA_ARCH__ >= {arch}\n wait();\n#endif\n"""\n',
+        'S = """\n#if __CUDA_ARCH__ >= 900\n wait();\n""" + END\n',
+    ],
+)
+def test_strings_that_cannot_be_read_are_undecided(text: str) -> None:
+    found = facts(text, "gen.py")
+    assert found.gates == () and len(found.undecided) == 1 and "__CUDA_ARCH__" in found.undecided[0].condition
+
+
+def test_python_without_cuda_is_left_alone() -> None:
+    assert scan({"a.py": "# __CUDA_ARCH__ is read by nvcc\nprint('#if A')\n", "b.py": "x = 1\n"}) == {}
+
+
+def test_templates_are_read_where_they_parse() -> None:
+    text = "{% if x %}\n#if __CUDA_ARCH__ >= 900\n{{ body }}\n#endif\n{% endif %}\n#if __CUDA_ARCH__ == {{ sm }}\nf();\n#endif\n"
+    found = facts(text, "kernel.cu.jinja")
+    assert [g.place.line for g in found.gates] == [2]
+    assert [(u.line, u.condition) for u in found.undecided] == [(6, "__CUDA_ARCH__ == {{ sm }}")]
+
+
+def test_hostile_files_give_facts_not_crashes() -> None:
+    nested = "#if __CUDA_ARCH__ >= 900\n" * 3000 + "x\n" + "#endif\n" * 3000
+    assert len(gates(nested)) == 3000
+    unbalanced = facts("#if __CUDA_ARCH__ >= 900\nf();\n#else\n")
+    assert unbalanced.problems == ("unbalanced #if at line 1",) and len(unbalanced.gates[0].arms) == 2
+    assert facts(b"\xff\xfe#if\x00 __CUDA_ARCH__ \xe9\n#endif\n").gates == () or True
+    assert facts(b"#if __CUDA_ARCH__ >= \xe9\nf();\n#endif\n").gates[0].arms[0].truth.yes == 0
+    assert facts("#define\n#undef\n#if\n#elif\n#endif\n#ifdef\n#endif\n").problems == ()
+
+
+def test_vendored_code_is_counted_without_a_search_for_features() -> None:
+    from cuda_scan import catalog
+
+    from archscan.frontends.cuda import CudaFrontEnd
+    from archscan.frontends.protocol import Context
+    from archscan.model.facts import Source
+
+    data = b"#if __CUDA_ARCH__ >= 900\ncudaGridDependencySynchronize();\n#endif\n"
+    for include, features in ((False, 0), (True, 1)):
+        context = Context(catalog(), ScanSettings(layers=frozenset({"preprocessor"}), include_vendored=include))
+        end = CudaFrontEnd()
+        index = end.index(Source("third_party/a.h", data, origin=Origin.VENDORED), context)
+        assert index is not None
+        (gate,) = end.gates(index, end.link({"third_party/a.h": index}, context), context).gates
+        assert len(gate.arms[0].features) == features and words(gate.arms[0], "sm_90") == "y"
