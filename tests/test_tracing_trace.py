@@ -194,3 +194,11 @@ def test_a_consumer_behind_its_producer_is_a_finding(
 def test_a_producer_that_shuts_too_is_no_disagreement(both: tuple[Report, list[str]], catalog: Catalog) -> None:
     report, paths = both
     assert with_consumers(report, read_code(paths, SETTINGS, catalog)) == report
+
+
+def test_an_operator_of_a_library_is_followed_by_name(
+    make: Callable[..., tuple[Report, list[str]]], catalog: Catalog
+) -> None:
+    (chain,) = _trace("mykit.ops.summed", make(trace_samples.LIBRARY), catalog)
+    assert ("kernels.cu", 5, "run") in _with(chain, "shut")
+    assert "ops.py" in [name for name, _, _ in _with(chain, "clean")]

@@ -188,3 +188,35 @@ def opened(files: dict[str, str]) -> dict[str, str]:
         name: text.replace(" && __CUDA_ARCH__ < 1200\n  x[threadIdx.x] += ", "\n  x[threadIdx.x] += ")
         for name, text in changed.items()
     }
+
+
+LIBRARY = {
+    "mykit/__init__.py": "",
+    "mykit/ops.py": """
+import torch
+
+
+def summed(x):
+    return torch.ops.mykit.summed.default(x)
+""",
+    "csrc/bind.cpp": """
+#include "kernels.h"
+
+TORCH_LIBRARY_FRAGMENT(mykit, m) {
+  m.def("summed(Tensor x) -> Tensor");
+  m.impl("summed", torch::kCUDA, &summed_cuda);
+}
+""",
+    "csrc/kernels.h": "#pragma once\nvoid summed_cuda(float* x);\n",
+    "csrc/kernels.cu": """
+#include "kernels.h"
+
+__global__ void sum_kernel(float* x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+  x[threadIdx.x] += 1.f;
+#endif
+}
+
+void summed_cuda(float* x) { sum_kernel<<<1, 32>>>(x); }
+""",
+}

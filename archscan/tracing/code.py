@@ -68,6 +68,11 @@ class Code:
         word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(needle))
         return [path for path in paths if needle in (data := self.peek(path)) and word.search(data)]
 
+    def containing(self, text: str) -> list[str]:
+        """Python files in which `text` occurs."""
+        needle = text.encode("utf-8", "backslashreplace")
+        return [path for path in self.python if needle in self.data(path)]
+
     def defining(self, name: str) -> list[str]:
         """Python files with a `def` or `class` of that name."""
         word = name.encode("utf-8", "backslashreplace")

@@ -70,10 +70,12 @@ class Paths:
             return [p for p in self._by_name.get(name, ()) if _ends(p, wanted)]
         prefix = name.partition("*")[0]
         found: list[str] = []
+        if not prefix:  # a name that is all filled in could be any file
+            return found
         for candidate in self._names[bisect_left(self._names, prefix) :]:
             if not candidate.startswith(prefix):
                 break
-            if prefix and fnmatchcase(candidate, name):
+            if fnmatchcase(candidate, name):
                 found += [p for p in self._by_name[candidate] if fnmatchcase("/" + p, "*/" + wanted)]
         return found
 

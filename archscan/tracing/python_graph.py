@@ -12,6 +12,7 @@ from archscan.tracing.python_calls import Call, Function, Module
 
 _DEPTH = 12  # re-exports, aliases and returned values followed in a row
 _DISTINCTIVE = 12  # characters from which a name that is defined in few places is taken for that one
+_DISPATCHED = "torch.ops."
 _FEW = 3
 _COMMON = 40  # files that hold a name; with more it takes another word to look into one
 
@@ -62,6 +63,7 @@ class PythonGraph:
     def __init__(self, code: Code) -> None:
         self.code = code
         self._resolved: dict[tuple[str, str, str], tuple[Entity, ...]] = {}
+        self._offering: dict[str, tuple[str, ...]] = {}
         self._defined: dict[str, list[Fn]] = {}
         self._results: dict[Fn, tuple[Entity, ...]] = {}
 
@@ -105,6 +107,8 @@ class PythonGraph:
         return self._resolved.get(key, ())
 
     def _resolve(self, path: str, scope: str, dotted: str, depth: int) -> tuple[Entity, ...]:
+        if dotted.startswith(_DISPATCHED):
+            return self._dispatched(dotted)
         head, *rest = dotted.split(".")
         entities = self._lookup(path, scope, head.removesuffix("()"), depth)
         if head.endswith("()"):
@@ -115,6 +119,32 @@ class PythonGraph:
             if part.endswith("()"):
                 entities = self._called(entities, depth)
         return entities
+
+    def _dispatched(self, dotted: str) -> tuple[Entity, ...]:
+        """`torch.ops.ns.name`: the Python function registered as `ns::name`, or an operator of some C++ library."""
+        parts = dotted.split(".")
+        if len(parts) < 4:
+            return ()
+        space, name = parts[2], parts[3].removesuffix("()")
+        registered = f"{space}::{name}"
+        found = tuple(
+            Fn(path, function)
+            for path in self.code.containing(registered)
+            for operator, function in self.code.module(path).registered
+            if operator == registered
+        )
+        return found or (Operator(name, self.offering(name)),)
+
+    def offering(self, operator: str) -> tuple[str, ...]:
+        """The extension modules that export an operator of that name."""
+        if operator not in self._offering:
+            self._offering[operator] = tuple(
+                e.id
+                for e in self.code.extensions
+                if (any(operator == o for o, _ in e.exports) or self.code.holding(operator, e.sources))
+                and operator in self._exported(e.id)
+            )
+        return self._offering[operator]
 
     def _lookup(self, path: str, scope: str, name: str, depth: int) -> tuple[Entity, ...]:
         """A bare name, innermost scope first: nested function, assigned value, import."""

@@ -11,7 +11,7 @@ from archscan.errors import UserError
 from archscan.model.facts import LinkKind, Origin
 from archscan.tracing.code import Code
 from archscan.tracing.modules import Extension
-from archscan.tracing.operators import Place, exports
+from archscan.tracing.operators import Place
 from archscan.tracing.python_graph import Fn, Operator, PythonGraph
 
 _CLOSE = 5
@@ -43,7 +43,7 @@ def find(name: str, code: Code, graph: PythonGraph) -> Start:
         _file(name, code)
         or _extension(name, code)
         or _function(name, code, graph)
-        or _cuda(name, code)
+        or compiled(name, code)
         or _value(name, code)
     )
     if not start:
@@ -95,17 +95,27 @@ def _extension(name: str, code: Code) -> Start:
 def _function(name: str, code: Code, graph: PythonGraph) -> Start:
     """Python functions of that name, the outermost ones; with the operators of the same name."""
     operator = name.rpartition("::")[2].rpartition(".")[2]
-    offering = tuple(e for e in code.extensions if any(operator == o for o, _ in _exported(code, e, operator)))
-    operators = (Operator(operator, tuple(e.id for e in offering)),) if offering else ()
+    offering = graph.offering(operator)
+    operators = (Operator(operator, offering),) if offering else ()
     if "::" in name:
         registered = [
             Fn(p, fn) for p in code.holding(operator, code.python) for o, fn in code.module(p).registered if o == name
         ]
         return Start(name, functions=tuple(registered), operators=operators)
-    found = graph.defined(name)
+    found = graph.defined(name) or _in_module(name, code, graph)
     outermost = [fn for fn in found if fn.name.count(".") == min(f.name.count(".") for f in found)]
     methods = [m for fn in outermost for m in _methods(fn, code, graph)]
     return Start(name, functions=(*outermost, *methods), operators=operators)
+
+
+def _in_module(name: str, code: Code, graph: PythonGraph) -> list[Fn]:
+    """`package.module.function`, through re-exports."""
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        module = code.paths.module(".".join(parts[:cut]), "")
+        if module:
+            return [e for e in graph.resolve(module, "", ".".join(parts[cut:])) if isinstance(e, Fn)]
+    return []
 
 
 def _methods(fn: Fn, code: Code, graph: PythonGraph) -> list[Fn]:
@@ -113,26 +123,19 @@ def _methods(fn: Fn, code: Code, graph: PythonGraph) -> list[Fn]:
     return _outermost(code, fn.path, fn.name) if function and function.is_class else []
 
 
-def _exported(code: Code, extension: Extension, operator: str) -> Iterable[tuple[str, str]]:
-    """The exports of a module, if the word occurs in any of its files at all: most do not hold it."""
-    if any(operator == o for o, _ in extension.exports) or code.holding(operator, extension.sources):
-        return exports(code, extension)
-    return ()
-
-
-def _cuda(name: str, code: Code) -> Start:
+def compiled(name: str, code: Code) -> Start:
     """C++ functions and kernels; an operator that no scanned module exports is found by its C++ name."""
     short = name.rpartition("::")[2].rpartition(".")[2]
-    implementations = {short}
-    holding = [p for p in code.holding(short, code.cuda) if code.origins[p] is not Origin.VENDORED]
-    for path in holding:
-        implementations.update(
-            link.source for link in code.links[path] if link.kind is LinkKind.REGISTERS and link.target == short
-        )
+    own = [p for p in code.cuda if code.origins[p] is not Origin.VENDORED]
+    holding = {short: code.holding(short, own)}
+    for path in holding[short]:
+        for link in code.links[path]:
+            if link.kind is LinkKind.REGISTERS and link.target == short and link.source not in holding:
+                holding[link.source] = code.holding(link.source, own)
     found = [
         Place(path, definition)
-        for path in holding
-        for implementation in sorted(implementations)
+        for implementation in sorted(holding)
+        for path in holding[implementation]
         for definition in code.unit(path).by_name.get(implementation, ())
     ]
     return Start(name, definitions=tuple(found))

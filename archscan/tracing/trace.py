@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from archscan.model.report import Chain, Report, Step
 from archscan.tracing.code import Code
@@ -15,7 +15,7 @@ from archscan.tracing.python_calls import Call
 from archscan.tracing.python_gates import PythonGates
 from archscan.tracing.python_graph import Fn, Operator, PythonGraph
 from archscan.tracing.sentence import sentence
-from archscan.tracing.start import Start, find
+from archscan.tracing.start import Start, compiled, find
 from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, UNKNOWN, GateState, states
 
 _FAN_IN = 8  # callers of one function; with more it is general code, and the way up ends there
@@ -94,13 +94,24 @@ class _Tracer:
             if guarded:
                 down, reached = guarded, _reached(guarded, ())
         up = self._up(start.functions)
-        if not reached:
+        libraries = self._through_libraries(start, up, down)
+        if not reached and not libraries:
             edges = (*up, *self._calls_of(start.functions))
             return (self._chain(start.name, start, None, Route(edges, start.functions, ())),)
-        return tuple(
+        return libraries + tuple(
             self._through(start, self.graph.by_id[identifier], operators, up, down)
             for identifier, operators in reached.items()
         )
+
+    def _through_libraries(self, start: Start, up: tuple[Edge, ...], down: tuple[Edge, ...]) -> tuple[Chain, ...]:
+        """Chains through operators of C++ libraries that no Python code builds (`torch.ops.ns.name`)."""
+        names = {e.callee.name for e in down if isinstance(e.callee, Operator) and not e.callee.extensions}
+        chains: list[Chain] = []
+        for name in sorted(names):
+            found = compiled(name, self.code)
+            towards = _towards(down, lambda operator, name=name: operator.name == name)  # type: ignore[misc]
+            chains += self._of_compiled(replace(found, name=start.name), (*up, *towards)) if found else ()
+        return tuple(chains)
 
     def _through(
         self,
@@ -111,7 +122,7 @@ class _Tracer:
         down: tuple[Edge, ...],
     ) -> Chain:
         """The chain from Python functions through one extension module."""
-        towards = _towards(down, extension, operators)
+        towards = _towards(down, lambda o: o.name in operators and extension.id in o.extensions)
         known = {edge.caller for edge in (*up, *towards)}
         building = tuple(e for e in self._building(extension) if e.caller not in known or e.call.guards)
         edges = tuple(dict.fromkeys((*up, *towards, *self._up_to_operators(operators, extension, start), *building)))
@@ -125,7 +136,7 @@ class _Tracer:
             return ()
         return self._up(tuple(Operator(name, (extension.id,)) for name in operators))
 
-    def _of_compiled(self, start: Start) -> tuple[Chain, ...]:
+    def _of_compiled(self, start: Start, above: tuple[Edge, ...] = ()) -> tuple[Chain, ...]:
         """Chains of a C++ function, kernel or file: through every module that it is compiled into."""
         wanted = {p.path for p in start.definitions} | set(start.files)
         holding = [e for e in self.code.extensions if wanted & set(files(self.code, e))]
@@ -136,7 +147,7 @@ class _Tracer:
             places = [p for p in start.definitions if p.path in reach.files]
             operators = tuple(o for o, c in exports(self.code, extension) if not places or reach.of(c) & set(places))
             up = self._up(tuple(Operator(o, (extension.id,)) for o in operators)) if places else ()
-            edges = tuple(dict.fromkeys((*up, *self._building(extension))))
+            edges = tuple(dict.fromkeys((*above, *up, *self._building(extension))))
             route = Route(edges, (), operators if places else ())
             chains.append(self._chain(f"{extension.id}/{start.name}", start, extension, route, reach))
         return tuple(chains)
@@ -300,13 +311,9 @@ def _reached(down: Iterable[Edge], operators: Iterable[Operator]) -> dict[str, t
     return {identifier: tuple(names) for identifier, names in found.items()}
 
 
-def _towards(down: tuple[Edge, ...], extension: Extension, operators: tuple[str, ...]) -> tuple[Edge, ...]:
-    """Those calls that lead to one of the operators."""
-    good: set[Fn | Operator] = {
-        e.callee
-        for e in down
-        if isinstance(e.callee, Operator) and e.callee.name in operators and extension.id in e.callee.extensions
-    }
+def _towards(down: tuple[Edge, ...], wanted: Callable[[Operator], bool]) -> tuple[Edge, ...]:
+    """Those calls that lead to one of the wanted operators."""
+    good: set[Fn | Operator] = {e.callee for e in down if isinstance(e.callee, Operator) and wanted(e.callee)}
     changed = True
     while changed:
         more = {e.caller for e in down if e.callee in good} - good
