@@ -10,6 +10,8 @@ from archscan.catalog.types import Catalog
 from archscan.engine import Watch, run
 from archscan.frontends.protocol import Context, Overlay
 from archscan.model.facts import Facts
+from archscan.model.finding import Finding
+from archscan.model.gate import Place
 from archscan.model.report import Report
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.model.target import Selection
@@ -58,6 +60,12 @@ def report(
 
         chained = with_consumers(chained, code)
     kept = wanted(chained.findings, settings)
-    filtered = len(chained.findings) - len(kept)
+    filtered = len(_places(chained.findings, facts) - _places(kept, facts))
     hidden = (*chained.hidden, ("filtered out", filtered)) if filtered else chained.hidden
     return replace(chained, findings=kept, hidden=hidden)
+
+
+def _places(findings: Sequence[Finding], facts: Facts) -> set[tuple[str, Place]]:
+    """The gates that these findings are about; some findings are about places that are no gate."""
+    gates = {(gate.path, gate.place) for file in facts.files for gate in file.gates}
+    return {(f.gate.path, f.gate.place) for f in findings} & gates
