@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.gates import Evaluated, gates
-from archscan.frontends.build.interpreter import Function, Project, evaluate
+from archscan.frontends.build.interpreter import Constants, Function, Project, evaluate
 from archscan.frontends.build.literals import literals
 from archscan.frontends.build.request import ARCH_NAME, Request, inputs_of, spellings_of
 from archscan.frontends.build.syntax import Block, Listfile, Node, parse
@@ -72,10 +72,11 @@ class BuildFrontEnd:
             cuda=context.settings.cuda,
             dotted=sum("." in literal.text for literal in written) * 2 >= len(written),
         )
-        plain = evaluate(source.path, listfile, nobody, project, catalog)
+        constants: Constants = {}
+        plain = evaluate(source.path, listfile, nobody, project, catalog, constants)
         targets = [t for t in catalog.universe.targets if not t.is_host]
         traces = {
-            t: evaluate(source.path, listfile, replace(nobody, target=t), project, catalog)
+            t: evaluate(source.path, listfile, replace(nobody, target=t), project, catalog, constants)
             for t in (targets if (written or _asks(listfile)) and not plain.exhausted else ())
         }
         if any(trace.exhausted for trace in (plain, *traces.values())):

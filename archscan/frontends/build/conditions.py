@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archscan.frontends.build.patterns import matched
 from archscan.frontends.build.values import Origin, Value
@@ -48,6 +48,7 @@ class Answer:
     value: bool | None
     origins: frozenset[Origin] = frozenset()
     haystacks: frozenset[Origin] = frozenset()  # literal lists that something was looked for in
+    haystack: str = ""  # the last of them as it was then
     bounds: frozenset[Origin] = frozenset()  # literals that something was compared with
     by_text: bool = False  # an order of texts decides
     because: tuple[str, ...] = ()
@@ -55,7 +56,7 @@ class Answer:
     def inverted(self) -> Answer:
         """The answer of NOT."""
         value = None if self.value is None else not self.value
-        return Answer(value, self.origins, self.haystacks, self.bounds, self.by_text, self.because)
+        return replace(self, value=value)
 
 
 NO = Answer(False)
@@ -182,7 +183,7 @@ class Condition:
         if found is None or found.text is None or needle.text is None:
             names = (*needle.because, *(found.because if found else (haystack.name,)))
             return Answer(None, needle.origins, found.origins if found else frozenset(), because=names)
-        return Answer(needle.text in found.items, needle.origins, found.origins)
+        return Answer(needle.text in found.items, needle.origins, found.origins, found.text)
 
     def _match(self, subject: Value, pattern: Value) -> Answer:
         if subject.text is None or pattern.text is None:
@@ -216,6 +217,7 @@ def _combined(value: bool | None, one: Answer, other: Answer) -> Answer:
         value,
         one.origins | other.origins,
         one.haystacks | other.haystacks,
+        other.haystack or one.haystack,
         one.bounds | other.bounds,
         one.by_text or other.by_text,
         because,

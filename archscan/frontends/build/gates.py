@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.conditions import Answer
-from archscan.frontends.build.images import list_images, loaded_by
+from archscan.frontends.build.images import list_entries, list_images, loaded_by
 from archscan.frontends.build.interpreter import Trace
 from archscan.frontends.build.literals import Literal, Purpose
 from archscan.frontends.build.syntax import Block, Command, Listfile, Node, Part
@@ -43,6 +44,11 @@ class Evaluated:
     catalog: Catalog
     recogniser: Recogniser
     inputs: dict[str, str]
+
+    @cached_property
+    def filters(self) -> tuple[Literal, ...]:
+        """The literals that others are compared with: no function got them, but something looks into them."""
+        return tuple(o for o in self.literals if _by_result(self, [o]) is None and _asked(self, [o]))
 
 
 def gates(evaluated: Evaluated) -> tuple[Gate, ...]:
@@ -92,9 +98,12 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
     first = group[0]
     if first.purpose is Purpose.VARIABLE and first.name in evaluated.inputs and len(_sms(group)) == 1:
         return None  # a default that stands for the request
+    if all(_is_dead(evaluated, literal) for literal in group):
+        return None  # of another toolkit or platform
     own, assumes = _by_loading(evaluated, group)
-    asked = _asked(evaluated, group)
-    truth = _by_membership(evaluated, group) if asked else _by_result(evaluated, group) or own
+    result = _by_result(evaluated, group)
+    asked = result is None and _asked(evaluated, group)
+    truth = _by_membership(evaluated, group) if asked else result or own
     if not truth.yes:
         return None
     universe = evaluated.catalog.universe
@@ -134,9 +143,13 @@ def _origins(evaluated: Evaluated, group: Iterable[Literal]) -> set[Origin]:
 
 
 def _asked(evaluated: Evaluated, group: list[Literal]) -> bool:
-    """Whether something is looked for in the list as it is written."""
+    """Whether something is looked for in the list as it is written, not only in what became of it."""
     origins = _origins(evaluated, group)
-    return any(origins & trace.haystacks.keys() for trace in evaluated.traces.values())
+    written = {entry for literal in group for entry in list_entries(literal.text)}
+    searched = {
+        text for trace in evaluated.traces.values() for origin in origins for text in trace.haystacks.get(origin, ())
+    }
+    return any(written <= set(list_entries(text)) for text in searched)
 
 
 def _by_membership(evaluated: Evaluated, group: list[Literal]) -> Truth:
@@ -216,7 +229,7 @@ def _users(evaluated: Evaluated, literal: Literal) -> set[int]:
     for argument in literal.arguments:
         origin = (evaluated.path, argument.start)
         for trace in evaluated.traces.values():
-            found |= trace.haystacks.get(origin, set()) | trace.uses.get(origin, set())
+            found |= trace.uses.get(origin, set())
     return found
 
 
@@ -235,7 +248,7 @@ def _refusal(evaluated: Evaluated, users: list[int], literal: Literal) -> Effect
 def _related(evaluated: Evaluated, group: list[Literal], users: list[int], asked: bool) -> tuple[Related, ...]:
     related = [Related(evaluated.path, _line(evaluated.data, offset), Role.CALLER, "asks about it") for offset in users]
     if not asked and any(_origins(evaluated, group) & trace.results.keys() for trace in evaluated.traces.values()):
-        filters = [other for other in evaluated.literals if _asked(evaluated, [other]) and other not in group]
+        filters = [other for other in evaluated.filters if other not in group]
         related += [
             Related(
                 evaluated.path, _line(evaluated.data, other.start), Role.ALSO_CHANGE, "what this list lacks is dropped"
@@ -281,6 +294,9 @@ def _condition(evaluated: Evaluated, block: Block) -> Gate | None:
             seen[target] = evaluations[0]
     if any(answer.origins | answer.haystacks for answers in seen.values() for answer in answers):
         return None  # asks about a list, which is a gate of its own
+    bounds = {origin for answers in seen.values() for answer in answers for origin in answer.bounds}
+    if any(len(_sms([one])) > 1 and _origins(evaluated, [one]) & bounds for one in evaluated.literals):
+        return None  # goes through a list
     if len({tuple(a.value for a in answers) for answers in seen.values()}) < 2:
         return None
     return _gate_of(evaluated, block, seen)

@@ -14,7 +14,7 @@ from archscan.frontends.build.lists import list_, numbers
 from archscan.frontends.build.request import Request
 from archscan.frontends.build.syntax import Argument, Block, Command, Listfile, Node, Part
 from archscan.frontends.build.texts import math, string
-from archscan.frontends.build.values import EMPTY, Origin, Scope, Value, joined, unknown
+from archscan.frontends.build.values import EMPTY, Origin, Scope, Value, either, joined, unknown
 
 _ONE_VARIABLE = re.compile(r"\$\{([^${}]+)\}")
 _NESTED = re.compile(r"\$\{[^}]*\$\{")
@@ -49,9 +49,7 @@ class Trace:
     """What one evaluation saw, by offsets in the main file."""
 
     branches: dict[int, list[tuple[Answer, ...]]] = field(default_factory=dict)  # if() -> answers of all its branches
-    haystacks: dict[Origin, set[int]] = field(
-        default_factory=dict
-    )  # literal list -> if() that look for something in it
+    haystacks: dict[Origin, set[str]] = field(default_factory=dict)  # literal list -> lists from it that are searched
     results: dict[Origin, list[Value]] = field(default_factory=dict)  # literal list -> what a function made of it
     uses: dict[Origin, set[int]] = field(default_factory=dict)  # literal list -> if() that ask about it
     held: dict[str, Value] = field(default_factory=dict)  # variables at the end
@@ -66,9 +64,19 @@ class _Leaves(Exception):
         self.kind = kind
 
 
-def evaluate(path: str, listfile: Listfile, request: Request, project: Project, catalog: Catalog) -> Trace:
-    """What a file does for a request."""
-    interpreter = _Interpreter(path, request, project, catalog)
+Constants = dict[int, Value]  # by the identity of an argument: what it stands for in every evaluation
+
+
+def evaluate(
+    path: str,
+    listfile: Listfile,
+    request: Request,
+    project: Project,
+    catalog: Catalog,
+    constants: Constants | None = None,
+) -> Trace:
+    """What a file does for a request; `constants` carries over from one evaluation of the same files to the next."""
+    interpreter = _Interpreter(path, request, project, catalog, {} if constants is None else constants)
     with contextlib.suppress(_Leaves):
         interpreter.run(listfile.body)
     interpreter.trace.held = interpreter.scope.variables
@@ -76,7 +84,8 @@ def evaluate(path: str, listfile: Listfile, request: Request, project: Project, 
 
 
 class _Interpreter:
-    def __init__(self, path: str, request: Request, project: Project, catalog: Catalog) -> None:
+    def __init__(self, path: str, request: Request, project: Project, catalog: Catalog, constants: Constants) -> None:
+        self.constants = constants
         self.path = self.main = path
         self.request = request
         self.project = project
@@ -86,6 +95,7 @@ class _Interpreter:
         self.trace = Trace()
         self.steps = self.depth = 0
         self.certain = True  # what is running runs for sure
+        self.inserted: dict[str, Value] = {}  # arguments of the macro that is running
 
     # --- commands
 
@@ -105,6 +115,8 @@ class _Interpreter:
         if name in ("break", "continue", "return"):
             if self.certain:
                 raise _Leaves(name)
+        elif name in _INERT:
+            return
         elif name in _COMMANDS:
             _COMMANDS[name](self, command)
         elif name in self.functions:
@@ -115,34 +127,40 @@ class _Interpreter:
     def set(self, command: Command) -> None:
         if not command.arguments or (name := self.value(command.arguments[0]).text) is None:
             return
-        arguments, scope = command.arguments[1:], self.scope
+        arguments = command.arguments[1:]
         words = [argument.text for argument in arguments]
         if words[-1:] == ["PARENT_SCOPE"]:
-            arguments, scope = arguments[:-1], scope.parent or scope
-        elif "CACHE" in words:
+            self.assign_outside(name, joined(self.expanded(arguments[:-1]), ";"))
+            return
+        if "CACHE" in words:
             arguments = arguments[: words.index("CACHE")]
             if self.scope.find(name) is not None and words[-1] != "FORCE":
                 return
         if not self.request.takes(name):
-            self.assign(name, joined(self.expanded(arguments), ";"), scope)
+            self.assign(name, joined(self.expanded(arguments), ";"))
 
-    def assign(self, name: str, value: Value, scope: Scope | None = None) -> None:
+    def assign(self, name: str, value: Value) -> None:
         if len(value.text or "") > MAX_TEXT:
             value = Value(None, value.origins, ("a long text",))
-        (scope or self.scope).variables[name] = value
+        self.scope.variables[name] = value
+
+    def assign_outside(self, name: str, value: Value) -> None:
+        """Sets a variable of the caller; on a way that may not be taken, to what both ways leave."""
+        caller = self.scope.caller()
+        caller.variables[name] = value if self.certain else either(caller.find(name), value)
 
     def unset(self, command: Command) -> None:
         for argument in command.arguments[:1]:
-            self.scope.variables.pop(argument.text, None)
+            self.assign(argument.text, EMPTY)
 
     def change_list(self, command: Command) -> None:
         for name, value in list_(self.expanded(command.arguments), self.find).items():
             if not self.request.takes(name):
                 self.assign(name, value)
-        origins = self.find(command.arguments[1].text) if len(command.arguments) > 1 else None
-        if command.arguments and command.arguments[0].text == "FIND" and origins is not None:
-            for origin in origins.origins:
-                self.trace.haystacks.setdefault(origin, set())
+        held = self.find(command.arguments[1].text) if len(command.arguments) > 1 else None
+        if command.arguments and command.arguments[0].text == "FIND" and held is not None:
+            for origin in held.origins:
+                self.trace.haystacks.setdefault(origin, set()).add(held.text or "")
 
     def string(self, command: Command) -> None:
         for name, value in string(self.expanded(command.arguments), self.find).items():
@@ -213,7 +231,7 @@ class _Interpreter:
                 break
         else:
             if ways:
-                ways.append(self.scope.copy())
+                ways.append(self.scope.overlay())
         if ways:
             self.scope.join(ways)
 
@@ -238,15 +256,15 @@ class _Interpreter:
         if here:
             self.trace.branches.setdefault(offset, []).append(answers)
         for answer in answers:
-            for origin in answer.origins | answer.bounds if here else ():
+            for origin in answer.origins | answer.bounds | answer.haystacks if here else ():
                 self.trace.uses.setdefault(origin, set()).add(offset)
             for origin in answer.haystacks:
-                self.trace.haystacks.setdefault(origin, set()).update({offset} if here else ())
+                self.trace.haystacks.setdefault(origin, set()).add(answer.haystack)
 
     def possibly(self, body: tuple[Node, ...]) -> Scope:
         """The scope after a body that may or may not run."""
         before, certain = self.scope, self.certain
-        self.scope, self.certain = before.copy(), False
+        self.scope, self.certain = before.overlay(), False
         try:
             self.run(body)
             return self.scope
@@ -298,7 +316,7 @@ class _Interpreter:
 
     def while_(self, block: Block) -> None:
         """A loop with a condition: what it sets is unknown."""
-        self.scope.join([self.possibly(block.parts[0].body), self.scope.copy()])
+        self.scope.join([self.possibly(block.parts[0].body), self.scope.overlay()])
 
     def define(self, block: Block) -> None:
         part = block.parts[0]
@@ -313,35 +331,35 @@ class _Interpreter:
     # --- calls
 
     def call(self, function: Function, command: Command) -> None:
-        """Runs a function in a scope of its own, a macro in this one with its parameters set for the time."""
+        """Runs a function in a scope of its own, a macro in this one with its parameters put in as text."""
         if self.depth >= MAX_DEPTH:
             return
         values = self.expanded(command.arguments)
         bound = _bound(function, values)
-        outer, path, before = self.scope, self.path, dict(self.scope.variables)
-        self.scope = outer if function.is_macro else Scope(parent=outer)
-        self.scope.variables.update(bound)
-        self.path, self.depth = function.path, self.depth + 1
+        outer, path, inserted, certain = self.scope, self.path, self.inserted, self.certain
+        before = {value.text: outer.find(value.text) for value in values if value.text and len(value.text) < 80}
+        self.scope = outer if function.is_macro else Scope(bound, parent=outer)
+        self.inserted = bound if function.is_macro else {}
+        self.path, self.depth, self.certain = function.path, self.depth + 1, True  # for whoever calls it
         try:
             self.run(function.body)
         except _Leaves:
             if self.trace.exhausted:
                 raise
         finally:
-            self.scope, self.path, self.depth = outer, path, self.depth - 1
-        if function.is_macro:
-            _restore(outer.variables, before, bound)
+            self.scope, self.path, self.inserted, self.certain = outer, path, inserted, certain
+            self.depth -= 1
         self.note_results(values, before)
 
-    def note_results(self, values: list[Value], before: dict[str, Value]) -> None:
-        """What a call made of the literal lists among its arguments: everything that it set outside."""
+    def note_results(self, values: list[Value], before: Mapping[str, Value | None]) -> None:
+        """What a call made of the literal lists it was given: what the variables that it names hold now."""
         origins = frozenset(origin for value in values for origin in value.origins)
-        variables = self.scope.variables
-        names = [name for name, value in variables.items() if before.get(name) is not value]
-        for name in names:
-            variables[name] = Value(variables[name].text, variables[name].origins | origins, variables[name].because)
-        for origin in origins:
-            self.trace.results.setdefault(origin, []).extend(variables[name] for name in names)
+        for name, old in before.items():
+            new = self.scope.find(name)
+            if origins and new is not None and new is not old:
+                self.assign(name, Value(new.text, new.origins | origins, new.because))
+                for origin in origins:
+                    self.trace.results.setdefault(origin, []).append(new)
 
     # --- arguments
 
@@ -360,10 +378,14 @@ class _Interpreter:
         """An argument with its variables and escapes resolved."""
         if "$" in argument.text and not argument.literal:
             one = _ONE_VARIABLE.fullmatch(argument.text)
-            return (self.find(one[1]) or unknown(one[1])) if one else self.substituted(argument.text)
-        text = argument.text if argument.literal else _unescaped(argument.text)
-        is_list = list_images(text, self.catalog) is not None
-        return Value(text, frozenset({(self.path, argument.start)}) if is_list else frozenset())
+            return self.reference(one[1]) if one else self.substituted(argument.text)
+        known = self.constants.get(id(argument))
+        if known is None:
+            text = argument.text if argument.literal else _unescaped(argument.text)
+            is_list = list_images(text, self.catalog) is not None
+            known = Value(text, frozenset({(self.path, argument.start)}) if is_list else frozenset())
+            self.constants[id(argument)] = known
+        return known
 
     def substituted(self, text: str) -> Value:
         for _ in range(6 if _NESTED.search(text) else 0):
@@ -376,14 +398,18 @@ class _Interpreter:
         for match in _REFERENCE.finditer(text):
             pieces.append(Value(_unescaped(text[position : match.start()])))
             name = f"ENV{{{match[2]}}}" if match[1] == "ENV" else match[2]
-            pieces.append(self.find(name) or unknown(name))
+            pieces.append(self.reference(name))
             position = match.end()
         pieces.append(Value(_unescaped(text[position:])))
         return joined(piece for piece in pieces if piece != EMPTY)
 
     def named(self, match: re.Match[str]) -> str:
-        held = self.find(match[1])
-        return held.text if held is not None and held.text is not None and len(held.text) < 200 else ""
+        held = self.reference(match[1])
+        return held.text if held.text is not None and len(held.text) < 200 else ""
+
+    def reference(self, name: str) -> Value:
+        """What ${name} stands for: an argument of the macro that is running, or a variable."""
+        return self.inserted.get(name) or self.find(name) or unknown(name)
 
     def find(self, name: str) -> Value | None:
         """What a variable holds: set in the file, or given from outside."""
@@ -421,15 +447,30 @@ def _bound(function: Function, values: list[Value]) -> dict[str, Value]:
     return bound
 
 
-def _restore(variables: dict[str, Value], before: dict[str, Value], bound: Mapping[str, Value]) -> None:
-    """Gives the variables that a macro's parameters hid their values back."""
-    for name in bound:
-        if name in before:
-            variables[name] = before[name]
-        else:
-            variables.pop(name, None)
-
-
+# Commands that set no variable
+_INERT = frozenset(
+    {
+        "message",
+        "install",
+        "add_library",
+        "add_executable",
+        "add_custom_target",
+        "add_custom_command",
+        "add_definitions",
+    }
+    | {
+        "add_compile_definitions",
+        "add_compile_options",
+        "add_dependencies",
+        "add_subdirectory",
+        "cmake_policy",
+        "project",
+    }
+    | {"cmake_minimum_required", "enable_language", "enable_testing", "include_directories", "link_directories"}
+    | {"mark_as_advanced", "set_property", "set_source_files_properties", "set_target_properties", "source_group"}
+    | {"target_compile_definitions", "target_compile_features", "target_compile_options", "target_include_directories"}
+    | {"target_link_libraries", "target_link_options", "target_sources", "add_test", "export", "configure_file"}
+)
 _COMMANDS: dict[str, Callable[[_Interpreter, Command], None]] = {
     "set": _Interpreter.set,
     "unset": _Interpreter.unset,

@@ -55,10 +55,11 @@ def either(one: Value | None, other: Value | None) -> Value:
 
 @dataclass
 class Scope:
-    """The variables of a file or function call."""
+    """The variables of a file or function call; an overlay holds what one of several possible ways sets."""
 
     variables: dict[str, Value] = field(default_factory=dict)
     parent: Scope | None = None
+    is_overlay: bool = False
 
     def find(self, name: str) -> Value | None:
         """The value of a variable here or in the scopes around; None where it was never set."""
@@ -69,17 +70,21 @@ class Scope:
             scope = scope.parent
         return None
 
-    def copy(self) -> Scope:
-        """A scope to run one of several possible ways in; what it sets stays in it."""
-        return Scope(dict(self.variables), self.parent.copy() if self.parent else None)
+    def caller(self) -> Scope:
+        """The scope of the caller, itself where there is none: where PARENT_SCOPE sets."""
+        scope = self
+        while scope.is_overlay and scope.parent is not None:
+            scope = scope.parent
+        return scope.parent or scope
+
+    def overlay(self) -> Scope:
+        """A scope to run one of several possible ways in."""
+        return Scope(parent=self, is_overlay=True)
 
     def join(self, ways: list[Scope]) -> None:
-        """Takes over what the ways agree on; the rest becomes unknown."""
-        names = dict.fromkeys(name for way in ways for name in way.variables)
-        for name in names:
-            value = ways[0].variables.get(name)
+        """Takes over what the ways, overlays of this scope, agree on; the rest becomes unknown."""
+        for name in dict.fromkeys(name for way in ways for name in way.variables):
+            value = ways[0].find(name)
             for way in ways[1:]:
-                value = either(value, way.variables.get(name))
+                value = either(value, way.find(name))
             self.variables[name] = value or EMPTY
-        if self.parent is not None:
-            self.parent.join([way.parent for way in ways if way.parent is not None])
