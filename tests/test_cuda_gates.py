@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from cuda_scan import facts, gates, scan, words
+from cuda_scan import catalog, facts, gates, scan, words
 
-from archscan.model.facts import Origin
+from archscan.frontends.cuda import CudaFrontEnd
+from archscan.frontends.protocol import Context
+from archscan.model.facts import Origin, Source
 from archscan.model.gate import Does, Kind, Role, Via
 from archscan.model.settings import ScanSettings
 
@@ -24,7 +26,8 @@ def test_a_range_around_a_wait() -> None:
 
 
 def test_a_kernel_whose_whole_body_is_gated() -> None:
-    text = f"template <int N>\n__global__ void __launch_bounds__(128, 2) k(int* p) {{\n// PDL\n{RANGE}*p = N;\n#endif\n}}\n"
+    head = "template <int N>\n__global__ void __launch_bounds__(128, 2) k(int* p) {\n// PDL\n"
+    text = f"{head}{RANGE}*p = N;\n#endif\n}}\n"
     (gate,) = gates(text)
     assert gate.scope and gate.scope.is_kernel and gate.scope.whole_body and gate.scope.name == "k"
     assert "PDL" in gate.near
@@ -38,7 +41,7 @@ def test_a_kernel_whose_whole_body_is_gated() -> None:
         ("struct S {\n CUTLASS_DEVICE\n void operator()(int a) const", "S::operator()", False),
         ("namespace n { template <> __device__ int A<3>::f(int x) noexcept", "A<3>::f", False),
         ("static auto g() -> int", "g", False),
-        ("S::S(int a) : a_(a), b_{a}", "S::S", False),
+        ("S::S(int a) : a_(a), b_(a)", "S::S", False),
     ],
 )
 def test_the_function_around_a_gate(header: str, name: str, kernel: bool) -> None:
@@ -47,7 +50,8 @@ def test_the_function_around_a_gate(header: str, name: str, kernel: bool) -> Non
 
 
 def test_branches_that_open_braces_do_not_confuse_the_scope() -> None:
-    text = "void f() {\n#if A\n if (x) {\n#else\n if (y) {\n#endif\n }\n}\nvoid g() {\n#if __CUDA_ARCH__ < 800\n h();\n#endif\n}\n"
+    first = "void f() {\n#if A\n if (x) {\n#else\n if (y) {\n#endif\n }\n}\n"
+    text = first + "void g() {\n#if __CUDA_ARCH__ < 800\n h();\n#endif\n}\n"
     assert [g.scope and g.scope.name for g in gates(text)] == ["g"]
 
 
@@ -97,7 +101,8 @@ def test_texts_of_refusals_and_equal_bodies() -> None:
 
 
 def test_arms_exclude_each_other_and_know_what_encloses_them() -> None:
-    text = "#ifdef __CUDA_ARCH__\n#if __CUDA_ARCH__ == 1200\n a();\n#elif __CUDA_ARCH__ >= 900\n b();\n#else\n c();\n#endif\n#endif\n"
+    chain = "#if __CUDA_ARCH__ == 1200\n a();\n#elif __CUDA_ARCH__ >= 900\n b();\n#else\n c();\n#endif\n"
+    text = f"#ifdef __CUDA_ARCH__\n{chain}#endif\n"
     outer, inner = gates(text)
     assert outer.reach is None and inner.reach == outer.arms[0].truth
     assert [words(a, "sm_80", "sm_90", "sm_120a", "sm_121", "host") for a in inner.arms] == ["nnynn", "nynyn", "ynnnn"]
@@ -111,7 +116,7 @@ def test_unknown_build_flags_are_named_and_assumed_met() -> None:
     assert words(arm, "sm_80", "sm_90") == "nu"
     assert (arm.unknowns, arm.assumes) == (("IS_MLA", "USE_FP8"), ("IS_MLA", "USE_FP8"))
     assert gate.arms[0].assumed.yes and not gate.arms[0].assumed.yes & gate.arms[0].truth.no
-    settled = facts(text, settings=ScanSettings(frozenset({"x"}) and "13.0", (("USE_FP8", "1"),), ("IS_MLA",)))
+    settled = facts(text, settings=ScanSettings(defines=(("USE_FP8", "1"),), undefines=("IS_MLA",)))
     assert words(settled.gates[0].arms[0], "sm_80", "sm_90") == "ny"
 
 
@@ -167,8 +172,8 @@ def test_project_code_cannot_redefine_the_compiler() -> None:
 
 
 def test_definitions_follow_the_order_of_the_file() -> None:
-    text = "#if __CUDA_ARCH__ >= 900\n#define T 2\n#else\n#define T 1\n#endif\n#if T == 2\na();\n#endif\n#undef T\n#if T\nb();\n#endif\n"
-    definition, first, last = gates(text)
+    start = "#if __CUDA_ARCH__ >= 900\n#define T 2\n#else\n#define T 1\n#endif\n"
+    definition, first, last = gates(start + "#if T == 2\na();\n#endif\n#undef T\n#if T\nb();\n#endif\n")
     assert definition.kind is Kind.MACRO_DEFINITION and definition.arms[0].effect.value == "T=2"
     assert words(first.arms[0], "sm_80", "sm_90") == "ny" and words(last.arms[0], "sm_80", "sm_90") == "nn"
 
@@ -189,7 +194,8 @@ def test_target_macros_of_the_nv_target_header() -> None:
     text = (
         "__device__ int f() {\n  NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (return a(1, 2);), (return 0;))\n"
         '  NV_DISPATCH_TARGET(NV_IS_EXACTLY_SM_80, (x(")");), NV_HAS_FEATURE_SM_120f, (y();), NV_ANY_TARGET, (z();))\n'
-        "  NV_IF_TARGET(NV_HAS_FEATURE_SM_90a, (w();))\n  NV_IF_TARGET(NV_IS_HOST, (h();))\n  NV_IF_TARGET(COND, (v();))\n}\n"
+        "  NV_IF_TARGET(NV_HAS_FEATURE_SM_90a, (w();))\n"
+        "  NV_IF_TARGET(NV_IS_HOST, (h();))\n  NV_IF_TARGET(COND, (v();))\n}\n"
     )
     found = facts(text)
     two, dispatch, feature, host = found.gates
@@ -228,8 +234,8 @@ def test_python_without_cuda_is_left_alone() -> None:
 
 
 def test_templates_are_read_where_they_parse() -> None:
-    text = "{% if x %}\n#if __CUDA_ARCH__ >= 900\n{{ body }}\n#endif\n{% endif %}\n#if __CUDA_ARCH__ == {{ sm }}\nf();\n#endif\n"
-    found = facts(text, "kernel.cu.jinja")
+    first = "{% if x %}\n#if __CUDA_ARCH__ >= 900\n{{ body }}\n#endif\n{% endif %}\n"
+    found = facts(first + "#if __CUDA_ARCH__ == {{ sm }}\nf();\n#endif\n", "kernel.cu.jinja")
     assert [g.place.line for g in found.gates] == [2]
     assert [(u.line, u.condition) for u in found.undecided] == [(6, "__CUDA_ARCH__ == {{ sm }}")]
 
@@ -239,17 +245,11 @@ def test_hostile_files_give_facts_not_crashes() -> None:
     assert len(gates(nested)) == 3000
     unbalanced = facts("#if __CUDA_ARCH__ >= 900\nf();\n#else\n")
     assert unbalanced.problems == ("unbalanced #if at line 1",) and len(unbalanced.gates[0].arms) == 2
-    assert facts(b"\xff\xfe#if\x00 __CUDA_ARCH__ \xe9\n#endif\n").gates == () or True
     assert facts(b"#if __CUDA_ARCH__ >= \xe9\nf();\n#endif\n").gates[0].arms[0].truth.yes == 0
     assert facts("#define\n#undef\n#if\n#elif\n#endif\n#ifdef\n#endif\n").problems == ()
 
 
 def test_vendored_code_is_counted_without_a_search_for_features() -> None:
-    from cuda_scan import catalog
-
-    from archscan.frontends.cuda import CudaFrontEnd
-    from archscan.frontends.protocol import Context
-    from archscan.model.facts import Source
 
     data = b"#if __CUDA_ARCH__ >= 900\ncudaGridDependencySynchronize();\n#endif\n"
     for include, features in ((False, 0), (True, 1)):

@@ -25,7 +25,7 @@ _PREFIX = re.compile(
 _PRINT = re.compile(rb"(?:std::|::)?(?:printf|fprintf|puts|cute::print|print|CUTE_LOG|std::cout|std::cerr)\b")
 _TRAP = re.compile(
     rb"(?:__trap|trap|__brkpt|abort|std::abort|__builtin_trap|__builtin_unreachable|exit|std::terminate)\s*\("
-    rb"|(?:\w*[Aa]ssert|\w*ASSERT\w*)\s*\(\s*(?:0|false|!\s*\"[^\"]*\"|false\s*&&.*|0\s*&&.*|false\s*,.*|0\s*,.*)\s*\)"
+    rb"|(?:\w*[Aa]ssert|\w*ASSERT\w*)\s*\(\s*(?:0|false|!\s*\"[^\"]*\"|false\s*(?:&&|and\b).*|0\s*&&.*|false\s*,.*|0\s*,.*)\s*\)"
     rb"|\w*(?:INVALID_CONTROL_PATH|NOT_IMPLEMENTED|UNREACHABLE)\w*\s*\("
     rb"|(?:asm|__asm__)\s*(?:volatile|__volatile__)?\s*\(\s*\"[^\"]*\b(?:trap|brkpt)\b",
     re.S,
@@ -42,6 +42,7 @@ _RETURN = re.compile(rb"return\b\s*(.*)", re.S)
 _REFUSED = re.compile(
     rb"false|nullptr|NULL|std::nullopt|\{\}|cudaError(?!_t\b)\w+|CUDA_ERROR_\w+|\w*[Ss]tatus::k(?:Error|Invalid|ArchMismatch)\w*|-1"
 )
+_CAST = re.compile(rb"[\w:<>]*(?:_t|float|half|int|double|bool|unsigned|bfloat16|\bT)\s*[({]\s*[\w.+-]*\s*[)}]")
 _IGNORED = re.compile(rb"(?:\(void\)\s*[\w.]+|(?:cute|std)::ignore\s*=.*|)")
 _CONSTANT = re.compile(
     rb"(?:(?:static|inline|const|constexpr|__device__|__constant__|CUTE_\w+|using|typedef)\s+)+"
@@ -199,7 +200,7 @@ def _returned(value: bytes, line: int) -> Effect | None:
         return Effect(Does.RETURNS, line)
     if _REFUSED.fullmatch(value):
         return Effect(Does.REFUSES, line, value=value.decode("utf-8", "replace"))
-    if _CALL.search(value) and not re.fullmatch(rb"[\w:<>]+\s*[({]\s*[\w.+-]*\s*[)}]", value):
+    if _CALL.search(value) and not _CAST.fullmatch(value):
         return None
     return Effect(Does.RETURNS, line, value=value.decode("utf-8", "replace"))
 

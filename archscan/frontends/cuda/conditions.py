@@ -360,8 +360,8 @@ def _too_large(tokens: tuple[Any, ...], macros: dict[str, Definition]) -> bool:
         sizes[name] = min(1 + sum(sizes.get(v, 1) for v in bodies[name].values), _MOST_TOKENS * 100)
     fan_out = max((body.fan_out for body in bodies.values()), default=1)
     depth = max(_depth(tokens), *(body.depth for body in bodies.values()), 0)
-    bound: int = sum(sizes.get(t.value, 1) for t in tokens)
-    return bound * (fan_out ** min(depth, 64)) > _MOST_TOKENS * 50
+    bound: int = fan_out ** min(depth, 64)
+    return bound * sum(sizes.get(t.value, 1) for t in tokens) > _MOST_TOKENS * 50
 
 
 class _Body(NamedTuple):

@@ -23,8 +23,9 @@ _ENDS = {
     b'"': re.compile(rb'(?:[^\\"\n]|\\.)*"', re.S),
 }
 _DIRECTIVE = re.compile(rb"(?:^|\\n)[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif|define|undef)\b", re.M)
-_ARCH_DIRECTIVE = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|define)\b[^\n]*__CUDA_ARCH")
+_ARCH_DIRECTIVE = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|define)\b[^\n]*__CUDA_ARCH[^\n\\]*")
 _INNER_BREAK = re.compile(rb"\\n(?=[^\n]*\S)")
+_BESIDE = re.compile(rb"['\"]{1,3}[\s,]*[fFrR]{0,2}")  # between adjacent literals, which are one text
 _NOT_NEWLINE = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
 
 
@@ -54,7 +55,8 @@ def embedded(data: bytes) -> Embedded | None:
         start, end = position, closing.end() - len(match["quote"])
         position = closing.end()
         literal = data[start:end]
-        if not _DIRECTIVE.search(literal):
+        follows = bool(kept) and _BESIDE.fullmatch(data, copied, match.start()) is not None
+        if not follows and not _DIRECTIVE.search(literal):
             continue
         asks = asks or bool(_ARCH_DIRECTIVE.search(literal))
         if _escapes(literal):
