@@ -9,6 +9,7 @@ A block is generated if it stands below a comment such as `<!-- output: archscan
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shlex
@@ -23,9 +24,11 @@ sys.path.insert(0, str(ROOT))
 from archscan import cli  # noqa: E402
 from archscan.catalog import load  # noqa: E402
 from archscan.catalog.types import Rule  # noqa: E402
+from archscan.config import SETTINGS  # noqa: E402
 from archscan.reporting.sarif import rule_markdown  # noqa: E402
 
 _BLOCK = re.compile(r"<!-- output: (?P<command>[^\n]+?) -->\n```(?P<language>\w*)\n.*?```", re.DOTALL)
+_SETTINGS = re.compile(r"<!-- settings -->.*?<!-- /settings -->", re.DOTALL)
 _COMMANDS = ("scan", "trace", "explain", "diff", "fix", "revert", "matrix", "targets", "rules", "config", "cache")
 
 
@@ -36,10 +39,20 @@ def generated() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "rules" / "index.md", _rule_index(rules)
     for rule in rules:
         yield ROOT / "docs" / "rules" / f"{rule.id}.md", _rule_page(rule)
+    path = ROOT / "docs" / "configuration.md"
+    yield path, _SETTINGS.sub(lambda match: _settings_table(), path.read_text(encoding="utf-8"))
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         text = path.read_text(encoding="utf-8")
         if _BLOCK.search(text) and path.name != "cli.md":
             yield path, _BLOCK.sub(_with_output, text)
+
+
+def _settings_table() -> str:
+    rows = ["| key | kind | default | meaning |", "| --- | --- | --- | --- |"]
+    for setting in SETTINGS:
+        default = json.dumps(list(setting.default) if isinstance(setting.default, tuple) else setting.default)
+        rows.append(f"| `{setting.key}` | {setting.kind} | `{default}` | {setting.says} |")
+    return "<!-- settings -->\n" + "\n".join(rows) + "\n<!-- /settings -->"
 
 
 def _with_output(match: re.Match[str]) -> str:
