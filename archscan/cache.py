@@ -18,6 +18,7 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,10 @@ from archscan.model.facts import FileFacts
 from archscan.model.settings import ScanSettings
 from archscan.quick import quicken
 from archscan.sources import Stamp, Unread
+from archscan.sources.listing import RACY_NS
 
 MAX_BYTES = 512 << 20  # of all files together; the least recently used go first
 _MAGIC = b"archscan cache 1\n"
-_RACY_NS = 2_000_000_000  # a file changed this shortly before it was read may change again within the same time stamp
 _MAKERS = frozenset({("archscan.frontends.cuda.macros", "_interned")})  # functions that a pickle of ours may call
 _PLAIN = frozenset({"frozenset", "set", "bytearray", "complex", "range", "slice"})
 
@@ -91,71 +92,13 @@ class Snapshot:
     totals: Any  # what the pipeline counted
 
 
-class Cache:
-    """The cache as one scan sees it."""
+class Keeper:
+    """Values in files of the cache directory, each with a check sum; whatever is wrong with one, it is absent."""
 
-    def __init__(self, directory: Path, paths: Sequence[str], settings: ScanSettings, rules: str) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._base = _hash(__version__, sys.version, _code(), rules, _that_matters(settings))
-        self._place = _hash(self._base, *(os.path.realpath(path) for path in paths))
-        self._tree = self._load(f"{self._place}.tree", Tree)
 
-    def trusted(self, source: Unread) -> bool:
-        """Whether a file is as it was, by its stamp alone."""
-        entry = self._tree.entries.get(source.path) if self._tree else None
-        return entry is not None and entry[0] is not None and entry[0] == source.stamp
-
-    def facts(self, sources: Iterable[Unread]) -> Snapshot | None:
-        """The facts of a tree in which nothing changed by its stamps; None if something did."""
-        sources = list(sources)
-        if self._tree is None or len(self._tree.entries) != len(sources) or not all(map(self.trusted, sources)):
-            return None
-        digests = (entry[1] for source in sources if (entry := self._tree.entries[source.path])[1])
-        return self.snapshot(self._tree.snapshot, combined(digests))
-
-    def snapshot(self, name: str, digest: bytes) -> Snapshot | None:
-        """The facts of a tree by the names and contents of its files."""
-        found = self._load(f"{name}.facts", Snapshot)
-        return found if found is not None and found.digest == digest else None
-
-    def name(self, sources: Iterable[Unread]) -> str:
-        """The name of the snapshot for files of these paths and origins."""
-        return _hash(self._base, *(f"{s.path}\0{s.origin.value}\0{s.below}" for s in sources))
-
-    def indexes(self, sources: Sequence[Unread]) -> dict[str, Any]:
-        """The indexes of these paths as they last were, here or in a tree of the same names, by path."""
-        names = (self.name(sources), self._tree.snapshot if self._tree else "")
-        return next((found for name in names if name and (found := self._load(f"{name}.index", dict))), {})
-
-    def keep_tree(self, name: str, sources: Iterable[Unread], digests: Mapping[str, bytes], began_ns: int) -> None:
-        """Remembers the files of this place; those that no front end wants have no digest and change nothing."""
-        young = began_ns - _RACY_NS
-        entries = {
-            source.path: (
-                source.stamp if source.stamp and _newest(source.stamp) < young else None,
-                digests.get(source.path, b""),
-            )
-            for source in sources
-        }
-        self._store(f"{self._place}.tree", Tree(name, entries))
-
-    def keep(self, name: str, indexed: dict[str, Any] | None, snapshot: Snapshot) -> None:
-        """Remembers indexes (None = as they were) and facts; drops what this place had under another name."""
-        if indexed is not None:
-            self._store(f"{name}.index", indexed)
-        self._store(f"{name}.facts", snapshot)
-        if self._tree and self._tree.snapshot != name:
-            for suffix in (".index", ".facts"):
-                with contextlib.suppress(OSError):
-                    (self.directory / f"{self._tree.snapshot}{suffix}").unlink()
-        _evict(self.directory)
-
-    @property
-    def place(self) -> str:
-        """What stands for the paths scanned."""
-        return self._place
-
-    def _load(self, name: str, kind: type) -> Any:
+    def load(self, name: str, kind: type) -> Any:
         """The value in a file; None if there is none that can be trusted."""
         path = self.directory / name
         try:
@@ -175,7 +118,7 @@ class Cache:
             return None
         return value if isinstance(value, kind) else None
 
-    def _store(self, name: str, value: object) -> None:
+    def store(self, name: str, value: object) -> None:
         """Writes a file and renames it into place. A full disk or a read-only home costs the cache, not the scan."""
         quicken()
         payload = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
@@ -192,6 +135,72 @@ class Cache:
                 raise
         except OSError:
             return
+        _evict(self.directory)
+
+
+class Cache:
+    """The cache as one scan sees it."""
+
+    def __init__(self, directory: Path, paths: Sequence[str], settings: ScanSettings, rules: str) -> None:
+        self.directory = directory
+        self._keeper = Keeper(directory)
+        self._base = hashed(rules, _that_matters(settings))
+        self._place = hashed(self._base, *(os.path.realpath(path) for path in paths))
+        self._tree = self._keeper.load(f"{self._place}.tree", Tree)
+
+    def trusted(self, source: Unread) -> bool:
+        """Whether a file is as it was, by its stamp alone."""
+        entry = self._tree.entries.get(source.path) if self._tree else None
+        return entry is not None and entry[0] is not None and entry[0] == source.stamp
+
+    def facts(self, sources: Iterable[Unread]) -> Snapshot | None:
+        """The facts of a tree in which nothing changed by its stamps; None if something did."""
+        sources = list(sources)
+        if self._tree is None or len(self._tree.entries) != len(sources) or not all(map(self.trusted, sources)):
+            return None
+        digests = (entry[1] for source in sources if (entry := self._tree.entries[source.path])[1])
+        return self.snapshot(self._tree.snapshot, combined(digests))
+
+    def snapshot(self, name: str, digest: bytes) -> Snapshot | None:
+        """The facts of a tree by the names and contents of its files."""
+        found = self._keeper.load(f"{name}.facts", Snapshot)
+        return found if found is not None and found.digest == digest else None
+
+    def name(self, sources: Iterable[Unread]) -> str:
+        """The name of the snapshot for files of these paths and origins."""
+        return hashed(self._base, *(f"{s.path}\0{s.origin.value}\0{s.below}" for s in sources))
+
+    def indexes(self, sources: Sequence[Unread]) -> dict[str, Any]:
+        """The indexes of these paths as they last were, here or in a tree of the same names, by path."""
+        names = (self.name(sources), self._tree.snapshot if self._tree else "")
+        return next((found for name in names if name and (found := self._keeper.load(f"{name}.index", dict))), {})
+
+    def keep_tree(self, name: str, sources: Iterable[Unread], digests: Mapping[str, bytes], began_ns: int) -> None:
+        """Remembers the files of this place; those that no front end wants have no digest and change nothing."""
+        young = began_ns - RACY_NS
+        entries = {
+            source.path: (
+                source.stamp if source.stamp and _newest(source.stamp) < young else None,
+                digests.get(source.path, b""),
+            )
+            for source in sources
+        }
+        self._keeper.store(f"{self._place}.tree", Tree(name, entries))
+
+    def keep(self, name: str, indexed: dict[str, Any] | None, snapshot: Snapshot) -> None:
+        """Remembers indexes (None = as they were) and facts; drops what this place had under another name."""
+        if indexed is not None:
+            self._keeper.store(f"{name}.index", indexed)
+        self._keeper.store(f"{name}.facts", snapshot)
+        if self._tree and self._tree.snapshot != name:
+            for suffix in (".index", ".facts"):
+                with contextlib.suppress(OSError):
+                    (self.directory / f"{self._tree.snapshot}{suffix}").unlink()
+
+    @property
+    def place(self) -> str:
+        """What stands for the paths scanned."""
+        return self._place
 
 
 class _Loader(pickle.Unpickler):
@@ -212,9 +221,10 @@ def _that_matters(settings: ScanSettings) -> str:
     return repr(astuple(replace(settings, jobs=0, use_cache=True, layers=frozenset()))) + repr(sorted(settings.layers))
 
 
-def _hash(*parts: str) -> str:
+def hashed(*parts: str) -> str:
+    """A name for what these parts decide, given archscan's own code."""
     digest = hashlib.sha256()
-    for part in parts:
+    for part in (__version__, sys.version, _code(), *parts):
         digest.update(part.encode("utf-8", "surrogateescape") + b"\1")
     return digest.hexdigest()[:32]
 
@@ -224,13 +234,14 @@ def combined(digests: Iterable[bytes]) -> bytes:
     return hashlib.sha256(b"".join(digests)).digest()
 
 
+@lru_cache(maxsize=1)
 def _code() -> str:
-    """What stands for archscan's own code: a checkout changes without a new version."""
+    """What stands for archscan's own code and rules: a checkout changes without a new version."""
     package = Path(__file__).parent
     stamps = []
-    for path in sorted(package.rglob("*.py")):
+    for path in sorted((*package.rglob("*.py"), *package.rglob("*.yaml"), *(package.parent / "rules").rglob("*.yaml"))):
         status = path.stat()
-        stamps.append(f"{path.relative_to(package)} {status.st_size} {status.st_mtime_ns}")
+        stamps.append(f"{path.name} {status.st_size} {status.st_mtime_ns}")
     return "\n".join(stamps)
 
 

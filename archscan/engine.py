@@ -13,6 +13,7 @@ from archscan.cache import Cache, Snapshot, combined, default_directory
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Facts, Failed, FileFacts, Skipped, Source
 from archscan.sources import Discovery, Unread
+from archscan.sources.listing import listing
 from archscan.workers import Mapper, cores, local
 
 if TYPE_CHECKING:
@@ -41,6 +42,17 @@ def run(
     watch: Watch | None = None,
 ) -> Facts:
     """The facts of every file found. `overlay` has bytes that stand for a file's own and are never cached."""
+    found = listing(discovery) if context.settings.use_cache and not overlay else ""
+    return replace(_run(discovery, context, overlay or {}, mapper, watch), listing=found)
+
+
+def _run(
+    discovery: Discovery,
+    context: Context,
+    overlay: Mapping[str, bytes],
+    mapper: Mapper | None,
+    watch: Watch | None,
+) -> Facts:
     with _without_collector():
         cache = None
         if context.settings.use_cache and not overlay:
@@ -48,7 +60,7 @@ def run(
             known = cache.facts(discovery.sources)
             if known is not None:
                 return _facts(discovery, known)
-        return _facts(discovery, _scanned(discovery.sources, context, overlay or {}, mapper, cache, watch))
+        return _facts(discovery, _scanned(discovery.sources, context, overlay, mapper, cache, watch))
 
 
 @contextlib.contextmanager

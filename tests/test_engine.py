@@ -375,6 +375,6 @@ def test_indexes_of_the_real_front_ends_come_back(tmp_path: Path, monkeypatch: p
     assert len(memory.indexes(sources)) > 0
     assert memory.facts(sources) is not None or memory._tree is not None
     snapshots = [p for p in cache.default_directory().iterdir() if p.suffix == ".facts"]
-    loaded = memory._load(snapshots[0].name, cache.Snapshot)
+    loaded = memory._keeper.load(snapshots[0].name, cache.Snapshot)
     assert loaded is not None
     assert loaded.files == facts.files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from archscan.model.gate import Gate, Place
@@ -153,3 +153,4 @@ class Facts:
     roots: tuple[str, ...] = ()  # every PATH as typed
     bytes_read: int = 0
     files_read: int = 0  # every file a front end looked at, also those with nothing to report
+    listing: str = field(default="", compare=False)  # stands for all files found and their ages; "" = cannot be told
