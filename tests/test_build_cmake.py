@@ -273,3 +273,28 @@ def test_regular_expressions_of_cmake() -> None:
     assert matched("x", "y") == ()
     assert matched("(a|b)+$", "a" * 30) is None
     assert matched("(", "a") is None
+
+
+@pytest.mark.parametrize(
+    "loop",
+    ["foreach(a IN ITEMS 80 90)", "foreach(a 80 90)", "set(SMS 80 90)\nforeach(a ${SMS})"],
+)
+def test_flags_made_of_a_list_in_a_loop(loop: str) -> None:
+    text = f'{loop}\n  list(APPEND F "-gencode=arch=compute_${{a}},code=sm_${{a}}")\nendforeach()\n'
+    found = gates(text)
+    assert list(found) == [1]
+    assert (says(found[1], "sm_89"), says(found[1], "sm_90"), says(found[1], "sm_120")) == ("yes", "yes", "no")
+
+
+def test_a_loop_over_other_numbers_is_no_gate() -> None:
+    assert gates("# CUDA_ARCH\nforeach(width 80 90)\n  list(APPEND WIDTHS ${width})\nendforeach()\n") == {}
+
+
+def test_what_is_appended_belongs_to_the_last_set() -> None:
+    found = gates(
+        "set(CUDA_ARCHS 80-real)\nif(CUDA_VERSION VERSION_GREATER_EQUAL 12.8)\n"
+        "  list(APPEND CUDA_ARCHS 120-real)\nendif()\n"
+        "set(CUDA_ARCHS 90-real)\nlist(APPEND CUDA_ARCHS 100-real)\n"
+    )
+    assert sorted(found) == [1, 5]
+    assert (says(found[1], "sm_120"), says(found[1], "sm_90"), says(found[5], "sm_100")) == ("yes", "no", "yes")

@@ -10,7 +10,7 @@ from functools import cached_property
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.conditions import Answer
-from archscan.frontends.build.images import list_entries, list_images, loaded_by
+from archscan.frontends.build.images import Image, flag_images, list_entries, list_images, loaded_by
 from archscan.frontends.build.interpreter import Trace
 from archscan.frontends.build.literals import Literal, Purpose
 from archscan.frontends.build.syntax import Block, Command, Listfile, Node, Part
@@ -46,6 +46,14 @@ class Evaluated:
     inputs: dict[str, str]
 
     @cached_property
+    def flags(self) -> tuple[tuple[frozenset[Origin], tuple[Image, ...]], ...]:
+        """The variables that hold nvcc flags in the end: what they were made of, and the images."""
+        held = [
+            (v.origins, flag_images(v.text, self.catalog)) for v in self.plain.held.values() if v.text and v.origins
+        ]
+        return tuple((origins, images) for origins, images in held if images)
+
+    @cached_property
     def filters(self) -> tuple[Literal, ...]:
         """The literals that others are compared with: no function got them, but something looks into them."""
         return tuple(o for o in self.literals if _by_result(self, [o]) is None and _asked(self, [o]))
@@ -62,16 +70,14 @@ def gates(evaluated: Evaluated) -> tuple[Gate, ...]:
 
 def _list_gates(evaluated: Evaluated) -> list[Gate]:
     """One gate a list; what is appended to one variable is one list."""
-    groups: dict[tuple[str, str], list[Literal]] = {}
+    groups: dict[object, list[Literal]] = {}
+    latest: dict[str, object] = {}  # variable -> its last set()
     for literal in evaluated.literals:
-        if literal.purpose in (Purpose.VARIABLE, Purpose.FLAGS):
-            appended = literal.command.name == "list" or literal.purpose is Purpose.FLAGS
-            key = (
-                literal.purpose.value,
-                literal.name if appended or literal.name in evaluated.inputs else f"{literal.start}",
-            )
-        else:
-            key = (literal.purpose.value, str(literal.start))
+        key: object = literal.start
+        if literal.command.name == "list" or literal.name in evaluated.inputs:
+            key = latest.setdefault(literal.name, literal.start)
+        elif literal.command.name == "set":
+            latest[literal.name] = key
         groups.setdefault(key, []).append(literal)
     bounds = _bounds(evaluated)
     made = [_list_gate(evaluated, group) for group in groups.values() if not _is_bound(evaluated, group, bounds)]
@@ -100,6 +106,8 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
         return None  # a default that stands for the request
     if all(_is_dead(evaluated, literal) for literal in group):
         return None  # of another toolkit or platform
+    if first.purpose is Purpose.LOOP and not _flags_made_of(evaluated, first):
+        return None
     own, assumes = _by_loading(evaluated, group)
     result = _by_result(evaluated, group)
     asked = result is None and _asked(evaluated, group)
@@ -173,7 +181,18 @@ def _by_loading(evaluated: Evaluated, group: list[Literal]) -> tuple[Truth, tupl
 
 
 def _loaded(evaluated: Evaluated, group: list[Literal], target: Target) -> bool:
-    return any(loaded_by(literal.images, target.sm, evaluated.catalog) for literal in group)
+    return any(
+        loaded_by(_flags_made_of(evaluated, literal) or literal.images, target.sm, evaluated.catalog)
+        for literal in group
+    )
+
+
+def _flags_made_of(evaluated: Evaluated, literal: Literal) -> tuple[Image, ...]:
+    """The images that flags ask for which the file makes of a list."""
+    if literal.purpose is Purpose.FLAGS:
+        return ()
+    origins = _origins(evaluated, [literal])
+    return tuple(image for held, images in evaluated.flags if held & origins for image in images)
 
 
 def _options(evaluated: Evaluated, literal: Literal) -> tuple[str, ...]:

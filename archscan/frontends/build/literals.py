@@ -26,6 +26,7 @@ class Purpose(str, Enum):
     ARGUMENT = "argument"  # of a function
     PROPERTY = "property"  # CUDA_ARCHITECTURES of a target
     FLAGS = "flags"  # -gencode, -arch
+    LOOP = "loop"  # foreach(x 80 90): a list where flags are made of it
 
 
 Within = tuple[tuple[int, int], ...]  # the if() around something: offset, and number of the branch
@@ -56,6 +57,8 @@ def literals(body: tuple[Node, ...], catalog: Catalog, within: Within = ()) -> I
     """Every literal of a file, in its order; bodies of functions included."""
     for node in body:
         if isinstance(node, Block):
+            if node.name == "foreach":
+                yield from _of_loop(node.parts[0].head, catalog, within)
             for number, part in enumerate(node.parts):
                 around = (*within, (node.parts[0].head.start, number)) if node.name == "if" else within
                 yield from literals(part.body, catalog, around)
@@ -85,6 +88,15 @@ def _of_command(command: Command, catalog: Catalog, within: Within) -> Iterator[
         "cmake_minimum_required",
     ):
         yield from _of_call(command, catalog, within)
+
+
+def _of_loop(head: Command, catalog: Catalog, within: Within) -> Iterator[Literal]:
+    """The values that a loop writes out."""
+    values = tuple(a for a in head.arguments[1:] if a.text not in ("IN", "ITEMS", "LISTS", "RANGE"))
+    text = ";".join(a.text for a in values)
+    images = list_images(text, catalog) if values and "$" not in text else None
+    if images:
+        yield Literal(Purpose.LOOP, head.arguments[0].text, head, values, images, text, within)
 
 
 def _flagged(flags: tuple[Argument, ...], catalog: Catalog) -> tuple[Argument, ...]:
