@@ -10,7 +10,7 @@ import click
 
 from archscan.catalog.types import Architecture, Catalog, Rule
 from archscan.config import Settings, merged
-from archscan.reporting.words import counted, one_line, size, visible
+from archscan.reporting.words import counted, one_line, size, visible, wrapped
 
 _LIMITS = (
     ("smem_per_block_optin_bytes", "bytes of shared memory a block"),
@@ -96,8 +96,8 @@ def rule_object(rule: Rule) -> dict[str, object]:
     }
 
 
-def rule_page(rule: Rule) -> str:
-    """The page of a rule as text."""
+def rule_page(rule: Rule, width: int) -> str:
+    """The page of a rule as text, the example as it is."""
     lines = [f"{rule.id}: {one_line(rule.title)}", f"{rule.problem}, {rule.severity}, precision {rule.precision}", ""]
     sections = (
         ("", rule.what),
@@ -109,7 +109,8 @@ def rule_page(rule: Rule) -> str:
     )
     for title, text in sections:
         if text.strip():
-            lines += [*([title] if title else []), *(f"  {line}".rstrip() for line in text.strip().split("\n")), ""]
+            shown = text.strip().split("\n") if title == "Example" else wrapped(text.strip(), width - 2)
+            lines += [*([title] if title else []), *(f"  {line}".rstrip() for line in shown), ""]
     return "\n".join(lines)
 
 

@@ -11,8 +11,8 @@ from archscan.config import Settings, merged, nearest_hint
 from archscan.errors import UserError
 from archscan.model.target import Selection
 from archscan.reporting.json_format import dumped
-from archscan.reporting.words import visible_lines
-from archscan.run import loaded_catalog, render_options, said, selected, write
+from archscan.reporting.words import visible_lines, wrapped
+from archscan.run import loaded_catalog, render_options, said, selected, terminal_width, write
 
 
 def run_trace(given: Mapping[str, Any]) -> int:
@@ -38,7 +38,7 @@ def run_explain(given: Mapping[str, Any]) -> int:
     catalog = loaded_catalog(settings)
     what = given["what"]
     if what in catalog.rules:
-        page = rule_page(catalog.rules[what])
+        page = rule_page(catalog.rules[what], terminal_width())
         as_json = given["format_"] == "json"
         write(dumped(rule_object(catalog.rules[what])) if as_json else visible_lines(page), given["output"])
         return 0
@@ -57,7 +57,8 @@ def _explain_message(message: str, given: Mapping[str, Any], settings: Settings,
         write(dumped(explanation_object(explanation)), given["output"])
         return 0
     typed = Places.of_paths(paths).typed if paths else str
-    write(visible_lines(explanation_text(explanation, typed)), given["output"])
+    text = "\n".join(wrapped(explanation_text(explanation, typed), terminal_width()))
+    write(visible_lines(text), given["output"])
     return 0
 
 

@@ -358,6 +358,7 @@ def _left_out(shown: Page, canvas: _Canvas) -> list[str]:
 
 def _summary(shown: Page, canvas: _Canvas) -> list[str]:
     lines: list[str] = []
-    for label, text in account(canvas.report, canvas.options, shown):
+    rows = account(canvas.report, canvas.options, shown)
+    for label, text in rows if canvas.options.verbosity >= 0 else rows[:1]:
         lines += _wrapped(f"{label:<11}", " " * 11, text, canvas)
     return lines

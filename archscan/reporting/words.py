@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -30,6 +31,16 @@ def _escaped(match: re.Match[str]) -> str:
 def visible_lines(text: str) -> str:
     """Text of several lines, made harmless line by line, closed by a newline."""
     return "\n".join(visible(line) for line in text.rstrip("\n").split("\n")) + "\n"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The lines of `text`, long ones broken at blanks under their own indent."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()) + (2 if line.lstrip().startswith("- ") else 0))
+        broken = textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        lines += broken or [""]
+    return lines
 
 
 def one_line(text: str) -> str:
