@@ -15,7 +15,7 @@ from archscan.reporting.words import counted, one_line, size, visible, wrapped
 _LIMITS = (
     ("smem_per_block_optin_bytes", "bytes of shared memory a block"),
     ("max_threads_per_sm", "threads an SM"),
-    ("max_cluster_size", "blocks a cluster"),
+    ("max_cluster_size_portable", "blocks a cluster"),
 )
 
 
