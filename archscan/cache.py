@@ -13,7 +13,6 @@ import io
 import os
 import pickle
 import sys
-import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -120,6 +119,8 @@ class Keeper:
 
     def store(self, name: str, value: object) -> None:
         """Writes a file and renames it into place. A full disk or a read-only home costs the cache, not the scan."""
+        import tempfile
+
         quicken()
         payload = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         try:

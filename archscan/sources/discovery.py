@@ -7,13 +7,12 @@ import stat
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from archscan.errors import UserError
 from archscan.model.facts import Failed, Origin, Skipped
 from archscan.model.settings import ScanSettings
-from archscan.sources import archives, ignore, roots
+from archscan.sources import ignore, roots
 from archscan.sources.kinds import is_archive, is_source
 from archscan.sources.origins import OWN, Origins
 from archscan.sources.shown import shown
@@ -77,6 +76,8 @@ def _directory(path: str, prefix: str, settings: ScanSettings, origins: Origins)
 
 
 def _archive(path: str, prefix: str, origins: Origins) -> Discovery:
+    from archscan.sources import archives
+
     try:
         sources, skipped, failed, other = archives.members(
             os.path.abspath(path), prefix + "/" if prefix else "", origins
@@ -153,6 +154,8 @@ def _once(sources: list[Unread]) -> list[Unread]:
 def _missing(path: str, error: Exception) -> str:
     """Why a PATH cannot be looked at, with the nearest name if it seems misspelled."""
     if isinstance(error, FileNotFoundError):
+        from difflib import get_close_matches
+
         parent = Path(path).parent
         try:
             near = get_close_matches(Path(path).name, os.listdir(parent), 1)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from archscan.model.facts import Failed, Origin, Skipped, Source
-from archscan.sources import archives
 from archscan.sources.origins import of_content
 from archscan.sources.unread import Unread
 
@@ -20,6 +19,8 @@ def read(unread: Iterable[Unread], overlay: Mapping[str, bytes] | None = None) -
     """Each file as a Source, or why it is none, in the order given; `overlay` has bytes that stand for a file's own."""
     for archive, group in groupby(unread, key=lambda one: one.archive):
         if archive:
+            from archscan.sources import archives
+
             for one, found in archives.contents(archive, group, MAX_SIZE):
                 yield _judged(one, found)
             continue
