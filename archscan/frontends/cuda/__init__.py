@@ -10,8 +10,8 @@ from archscan.catalog.recognise import Recogniser
 from archscan.frontends.cuda.conditions import Evaluator
 from archscan.frontends.cuda.embedded import embedded
 from archscan.frontends.cuda.environment import Compiler, ContextKey
-from archscan.frontends.cuda.gates import directive_facts
-from archscan.frontends.cuda.host import HostIndex, HostProject, host_gates, host_index, host_link
+from archscan.frontends.cuda.gates import Features, directive_facts
+from archscan.frontends.cuda.host import HostIndex, HostProject, function_features, host_gates, host_index, host_link
 from archscan.frontends.cuda.index import DirectiveIndex, directive_index
 from archscan.frontends.cuda.project import MacroTable, link
 from archscan.frontends.protocol import Context
@@ -93,7 +93,7 @@ class CudaFrontEnd:
             project.macros,
             tools.compiler,
             tools.evaluator,
-            tools.recogniser,
+            Features(tools.recogniser, function_features(project.host)),
             need_liveness=index.host is not None,
         )
         host = host_gates(index.host, project.host, found.liveness, context) if index.host is not None else None

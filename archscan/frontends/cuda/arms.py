@@ -23,6 +23,8 @@ class Recogniser(Protocol):
 
     def in_code(self, data: bytes) -> tuple[FeatureUse, ...]: ...
 
+    def in_words(self, text: str) -> tuple[str, ...]: ...
+
 
 @dataclass(frozen=True, slots=True)
 class BodyFacts:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from archscan.frontends.cuda.arms import ArmFacts, Recogniser, arm_facts, body_facts, conjuncts, near
+from archscan.frontends.cuda.arms import ArmFacts, BodyFacts, Recogniser, arm_facts, body_facts, conjuncts, near
 from archscan.frontends.cuda.conditions import Evaluator, names_in
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.index import DirectiveIndex
@@ -16,12 +16,21 @@ from archscan.frontends.cuda.project import MacroTable
 from archscan.frontends.cuda.target_macros import TargetCall, query
 from archscan.frontends.cuda.walk import ArmTruth, ChainTruth, Environment, Walk
 from archscan.model.facts import Undecided
-from archscan.model.gate import Arm, Does, Gate, Kind, Layer, Place, Related
+from archscan.model.gate import Arm, Does, FeatureUse, Gate, Kind, Layer, Place, Related, Scope
 from archscan.model.truth import Truth, always
 
 _DEFINING = frozenset({Does.DEFINES, Does.NOTHING, Does.ERRORS})
 _FIRST_PEER = 80  # targets older than that decide nothing about which conjunct to underline
+_MOST_FEATURES = 24
 _PLACEHOLDERS = ("{", "%s", "%d", "%(", "$")
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Where features are found: in code, and behind the functions and classes that it names."""
+
+    recogniser: Recogniser
+    reached: Mapping[str, tuple[FeatureUse, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +48,14 @@ def directive_facts(
     table: MacroTable,
     compiler: Compiler,
     evaluator: Evaluator,
-    recogniser: Recogniser | None,
+    features: Features,
     need_liveness: bool,
 ) -> DirectiveFacts:
     """The gates of one file, and where the rest of it is live (if that is needed or anything in it is a gate)."""
     if not (need_liveness or index.calls or any(_names(names, table) for names in _conditions(index))):
         return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
     environment = Environment(compiler, table.outside(path, compiler))
-    maker = _Maker(path, index, table, environment, evaluator, None if index.brief else recogniser)
+    maker = _Maker(path, index, table, environment, evaluator, None if index.brief else features)
     walk = Walk(environment, evaluator, index.guard_start, index.size, table.needed)
     gates, undecided = [], list(index.undecided)
     for chain in walk.chains(index.events):
@@ -96,14 +105,15 @@ class _Maker:
         table: MacroTable,
         environment: Environment,
         evaluator: Evaluator,
-        recogniser: Recogniser | None,
+        features: Features | None,
     ) -> None:
         self.path = path
         self.index = index
         self.table = table
         self.environment = environment
         self.evaluator = evaluator
-        self.recogniser = recogniser
+        self.features = features
+        self.recogniser = features.recogniser if features else None
         self._lines = index.all_lines()
         self._starts = [lines.offset for lines in self._lines]
         universe = environment.compiler.universe
@@ -119,6 +129,8 @@ class _Maker:
         lines = self._lines_around(chain.start)
         facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser) for arm in chain.arms)
         around = self.index.candidates[chain.start]
+        beside = "" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end, lines)
+        words = self._words(beside, around.scope)
         defined = _defined(facts)
         definition = bool(defined) and any(n in self.table.needed or n in around.used for n in defined)
         return Gate(
@@ -126,11 +138,11 @@ class _Maker:
             layer=Layer.PREPROCESSOR,
             kind=Kind.MACRO_DEFINITION if definition else Kind.PREPROCESSOR_IF,
             place=facts[0].place,
-            arms=tuple(self._arm(arm, found, lines) for arm, found in zip(chain.arms, facts, strict=True)),
+            arms=tuple(self._arm(arm, found, lines, words) for arm, found in zip(chain.arms, facts, strict=True)),
             scope=around.scope,
             reach=chain.reach,
             related=self._related(derived),
-            near="" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end, lines),
+            near=beside,
             symbols=defined if definition else derived,
             derived_from=derived,
             names_arch=direct,
@@ -162,7 +174,7 @@ class _Maker:
                     via=point.via,
                     body=body.place,
                     digest=body.digest,
-                    features=body.features,
+                    features=self._used(body, ()),
                     calls=body.calls,
                     is_else=condition == "1",
                 )
@@ -177,7 +189,28 @@ class _Maker:
             reach=None if point.truth == always(everything) else point.truth,
         )
 
-    def _arm(self, arm: ArmTruth, facts: ArmFacts, lines: Lines) -> Arm:
+    def _words(self, beside: str, scope: Scope | None) -> tuple[str, ...]:
+        """The features that the comments beside a gate and the names around it speak of."""
+        if self.recogniser is None:
+            return ()
+        stem = self.path.rpartition("/")[2].partition(".")[0]
+        return self.recogniser.in_words(f"{beside} {scope.name if scope else ''} {stem}")
+
+    def _used(self, body: BodyFacts, words: tuple[str, ...]) -> tuple[FeatureUse, ...]:
+        """The features of a body: its own, those its calls reach; if there are none, those of the words beside it."""
+        if self.features is None or body.effect.does is not Does.WORK:
+            return body.features
+        found = {use.feature: use for use in reversed(body.features)}
+        own = frozenset(found)
+        for name in body.calls:
+            for use in self.features.reached.get(name.rpartition("::")[2], ()):
+                if len(found) < _MOST_FEATURES:
+                    found.setdefault(use.feature, replace(use, via=name))
+        if not found:
+            return tuple(FeatureUse(word, body.place.line, confidence="low") for word in words)
+        return (*body.features, *(use for feature, use in found.items() if feature not in own))
+
+    def _arm(self, arm: ArmTruth, facts: ArmFacts, lines: Lines, words: tuple[str, ...]) -> Arm:
         return Arm(
             place=facts.place,
             condition=arm.condition,
@@ -190,7 +223,7 @@ class _Maker:
             via=arm.via,
             body=facts.body.place,
             digest=facts.body.digest,
-            features=facts.body.features,
+            features=self._used(facts.body, words),
             calls=facts.body.calls,
             is_else=arm.event.name == "else",
             focus=self._focus(arm, lines),
