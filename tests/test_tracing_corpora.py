@@ -35,6 +35,8 @@ THIRTEEN = [417, 455, 485, 533, 711, 895, 950, 991, 1053, 1207, 1265, 1335, 1444
 @lru_cache(maxsize=3)
 def _scanned(*packages: str) -> tuple[Report, Code]:
     paths = [str(Path(CORPORA) / package / package.partition("-")[0]) for package in packages]
+    if missing := [path for path in paths if not Path(path).is_dir()]:
+        pytest.skip(f"not among the real packages: {missing[0]}")
     catalog = load()
     facts = pipeline.scan(paths, catalog, SETTINGS)
     report = pipeline.report(facts, select("sm120", catalog), catalog, JudgeSettings())
