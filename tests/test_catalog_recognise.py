@@ -26,6 +26,8 @@ def features(code: str) -> set[str]:
         ('asm volatile("griddepcontrol.wait;" ::: "memory");', {"griddep-wait"}),
         ("cudaGridDependencySynchronize();", {"griddep-wait"}),
         ("cudaTriggerProgrammaticLaunchCompletion();", {"griddep-launch"}),
+        ("pdl_wait<true>();", {"griddep-wait"}),
+        ("bool pdl_launch = true;", set()),
         ("auto g = cg::this_cluster();", {"cluster"}),
         ("cluster.sync();", {"cluster-barrier"}),
         ("__global__ void __cluster_dims__(8, 1, 1) k() {}", {"cluster"}),
