@@ -45,6 +45,7 @@ _BLANKS = re.compile(rb"\s*\\?\s+|\\\n")
 _MAY_MATTER = re.compile(rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(")  # a choice, an address, a comparison, a lambda
 _SUFFIX = re.compile(r"[uUlLzZ]+$")
 _LONGEST_HELPER = 40  # statements
+_LONG = 20_000  # bytes of a function: of longer ones only statements that may matter are read
 _SHORT = 400  # bytes of a constexpr function: a predicate that a template may be tested with
 _LONGEST_MACRO = 300
 _NESTING = 100  # statements in each other; what is deeper is left out
@@ -113,6 +114,7 @@ class Lowering:
     templates: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     helpers: frozenset[str] = frozenset()  # functions of the buffer that answer for the architecture
     nesting: int = 0
+    sparse: bool = False  # reading a function so long that only what may matter is read
     visited: list[Visited] = field(default_factory=list)
     suspects: set[str] = field(default_factory=set)  # names given values that may be capabilities
 
@@ -359,6 +361,7 @@ class Lowering:
 
     def _lowered(self, visit: Visited) -> Function:
         node, body = visit.node, visit.node.child_by_field_name("body")
+        self.sparse = node.end_byte - node.start_byte > _LONG
         before = self.data[node.start_byte : body.start_byte] if body else b""
         return Function(
             visit.name,
@@ -436,6 +439,9 @@ class Lowering:
         found: list[Statement] = []
         position = 0
         while position < len(siblings):
+            if self.sparse and not self._relevant(siblings[position]):
+                position += 1
+                continue
             options, used = self._continued(siblings, position, after) if found else ([], 0)
             previous = found[-1] if found else None
             if options and isinstance(previous, Branch):
@@ -446,6 +452,13 @@ class Lowering:
             found += self._statement(siblings[position], tuple(siblings[position + 1 :]) or after)
             position += 1
         return tuple(found)
+
+    def _relevant(self, node: Node) -> bool:
+        """Whether a statement of a very long function is worth reading: it asks, or leaves, or uses a suspect."""
+        if node.type in ("return_statement", "throw_statement", "break_statement", "continue_statement"):
+            return True
+        text = self._bytes(node)
+        return may_ask(text) or any(name.encode() in text for name in self.suspects)
 
     def _continued(self, siblings: list[Node], position: int, after: tuple[Node, ...]) -> tuple[list[Option], int]:
         """Arms of the `if` before that an #if cut off: the grammar reads `else if (c) {` as a declaration of `if`."""

@@ -24,8 +24,9 @@ _CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
 _SOURCES = (b"SMVersion(", b"SmVersion(", b"sm_version_num(", b"get_sm_version(", b"sm_arch(", b"omputeCapability(", b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first")  # fmt: skip
 
 _REVERSED = tuple(
-    operator + name for name in (b"sm", b"cc", b"arch", b"major") for operator in (b"\x01", b"\x02")
+    operator + name for name in (b"sm", b"cc", b"arch", b"major") for operator in (b"\x01\x01", b"\x02\x01", b"\x02")
 )  # 90 <= sm
+_NAME_ENDS = re.compile(rb"_?(?:v|major|\W|\Z)|_\W")
 _ASKED = (
     b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(", b"major*10",
     b"sm/10", b"sm_/10", b"cc/10", b"arch/10", b"ersion/10", b"apability/10",
@@ -79,7 +80,8 @@ def _compares_number(squeezed: bytes, needle: bytes) -> bool:
     """Whether a number stands before the operator and name."""
     position = squeezed.find(needle)
     while position >= 0:
-        if squeezed[max(0, position - 2) : position].rstrip(b"\x02")[-1:].isdigit():
+        before = squeezed[max(0, position - 1) : position]
+        if before.isdigit() and _NAME_ENDS.match(squeezed, position + len(needle)):
             return True
         position = squeezed.find(needle, position + 1)
     return False

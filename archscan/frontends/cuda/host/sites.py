@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archscan.frontends.cuda.host.lowering import expression
 from archscan.frontends.cuda.host.summaries import message_of
@@ -19,6 +19,7 @@ _NO_NAME = frozenset(
     b"__launch_bounds__ __attribute__ __align__ alignas __cluster_dims__ __maxnreg__ __block_size__ decltype noexcept "
     b"requires sizeof extern __declspec".split()
 )
+_QUALIFIER = re.compile(rb"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)")
 _LAUNCHED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^;{}]*>)?\s*$", re.S)
 _LAUNCH_CALL = re.compile(
     rb"\b(?:cuda|cu|hip)?LaunchKernel(?:ExC?|EX)?\s*\(\s*&?[\w.\[\]>-]+\s*,\s*(?:\(\s*(?:const\s+)?void\s*\*\s*\)\s*)?"
@@ -53,9 +54,11 @@ _REFUSALS = tuple(
         rb"FAIL\w*\s*\(", rb"throw ", rb"printf\s*\(", rb"assert\s*\(", rb"RuntimeCheck\w*\s*\(", rb"Panic\w*\s*\(",
     )
 )  # fmt: skip
-_WAIT = rb"cudaGridDependencySynchronize\s*\(|griddepcontrol\.wait|\bwait_on_dependent_grids\s*\("
-_TRIGGER = (
-    rb"cudaTriggerProgrammaticLaunchCompletion\s*\(|griddepcontrol\.launch_dependents|\blaunch_dependent_grids\s*\("
+_WAIT = (b"cudaGridDependencySynchronize", b"griddepcontrol.wait", b"wait_on_dependent_grids")
+_TRIGGER = (b"cudaTriggerProgrammaticLaunchCompletion", b"griddepcontrol.launch_dependents", b"launch_dependent_grids")
+_STREAM = (
+    b"cudaLaunchAttributeProgrammaticStreamSerialization",
+    b"CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION",
 )
 _LONGEST_HEADER = 4000
 _MOST_NAMES = 40
@@ -81,58 +84,93 @@ class Finder:
     """One kind of site: how to see at once that a file has none, and how to find them."""
 
     keys: tuple[bytes, ...]
-    find: Callable[[bytes, Lines], Iterator[RawSite]]
+    find: Callable[[bytes, Rising], Iterator[RawSite]]
+
+
+class Rising:
+    """Places for offsets that mostly rise: lines are counted from the last one on, no table is built."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._offset, self._line = 0, 1
+
+    def place(self, start: int, end: int) -> Place:
+        """The place of a byte range."""
+        line, column = self._at(start)
+        end_line, end_column = self._at(end)
+        return Place(start, end, line, column, end_line, end_column)
+
+    def _at(self, offset: int) -> tuple[int, int]:
+        if offset < self._offset:
+            self._offset, self._line = 0, 1
+        self._line += self._data.count(b"\n", self._offset, offset)
+        self._offset = offset
+        begin = self._data.rfind(b"\n", 0, offset) + 1
+        return self._line, len(self._data[begin:offset].decode("utf-8", "replace")) + 1
 
 
 def raw_sites(data: bytes, own: bool) -> tuple[RawSite, ...]:
     """Every site of a file in source order; of library headers only the halves of programmatic launches."""
-    lines = Lines(data)
+    lines = Rising(data)
     found: list[RawSite] = []
     for finder in _FINDERS if own else _FINDERS[:3]:
-        if any(key in data for key in finder.keys):
+        if not finder.keys or any(key in data for key in finder.keys):
             found += finder.find(data, lines)
     if own:
         found += _messages(data, lines)
     if not found:
         return ()
-    scopes = Scopes(data)
-    return tuple(_named(site, scopes) for site in sorted(found, key=lambda s: (s.place.start, s.kind.value)))
+    names = Enclosing(data)
+    return tuple(names.named(site) for site in sorted(found, key=lambda s: (s.place.start, s.kind.value)))
 
 
-def _named(site: RawSite, scopes: Scopes) -> RawSite:
-    if site.function or site.kind is SiteKind.MESSAGE:
-        return site
-    around = scopes.function(site.place.start)
-    name = around.name if around else ""
-    if _MACRO_CALL.fullmatch(name):  # DISPATCH(x, { ... }): the function is further out
-        name = enclosing(scopes.data, site.place.start) or name
-    return RawSite(site.kind, site.name, site.place, name, site.detail, site.asked, site.unit, site.sizes, site.names)
+class Enclosing:
+    """Names the function around each site, for rising offsets."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._scopes = Scopes(data)
+        self._known: dict[int, str] = {}  # by where a piece between closing braces in column one begins
+
+    def named(self, site: RawSite) -> RawSite:
+        if site.function or site.kind is SiteKind.MESSAGE:
+            return site
+        begin = self._data.rfind(b"\n}", 0, site.place.start) + 1
+        if begin not in self._known:
+            self._known[begin] = outermost(self._data, begin)
+        return replace(site, function=self._known[begin] or self._asked(site.place.start))
+
+    def _asked(self, offset: int) -> str:
+        around = self._scopes.function(offset)
+        return around.name if around else ""
 
 
-_MACRO_CALL = re.compile(r"[A-Z][A-Z0-9_]+")
-_OUTERMOST = re.compile(rb"^(?:[A-Za-z_][^\n;{}()]*?)\b([A-Za-z_]\w*)\s*\(", re.M)
+_COLUMN_ONE = re.compile(rb"^(?=[A-Za-z_])(?!namespace|extern|struct|class|enum|union|using|typedef)[^;{}#]*\{", re.M)
 
 
-def enclosing(data: bytes, offset: int) -> str:
-    """The function that begins in column one before the offset, behind the last brace that closes in column one."""
-    begin = data.rfind(b"\n}", 0, offset) + 1
-    found = ""
-    for match in _OUTERMOST.finditer(data, begin, offset):
-        if match[1] not in _NO_NAME and not _MACRO_CALL.fullmatch(match[1].decode()):
-            found = match[1].decode()
-    return found
+def outermost(data: bytes, begin: int) -> str:
+    """The function that starts in column one behind `begin`, up to the next brace that closes there; "" if none does."""
+    end = data.find(b"\n}", begin + 1)
+    found = _COLUMN_ONE.search(data, begin, min(end if end >= 0 else len(data), begin + _LONGEST_HEADER))
+    return function_name(_QUALIFIER.sub(b"", found[0])) if found else ""
 
 
-def _matches(pattern: bytes, kind: SiteKind) -> Callable[[bytes, Lines], Iterator[RawSite]]:
-    compiled = re.compile(pattern)
-
-    def find(data: bytes, lines: Lines) -> Iterator[RawSite]:
-        for match in compiled.finditer(data):
-            if not _commented(data, match.start()):
-                text = match[0].rstrip(b"( ").decode()
-                yield RawSite(kind, text, lines.place(match.start(), match.end()))
+def _matches(literals: tuple[bytes, ...], kind: SiteKind) -> Callable[[bytes, Rising], Iterator[RawSite]]:
+    def find(data: bytes, lines: Rising) -> Iterator[RawSite]:
+        for literal in literals:
+            for start in _offsets(data, literal):
+                end = start + len(literal)
+                if not data[end : end + 1].isalnum() and not _commented(data, start):
+                    yield RawSite(kind, literal.decode(), lines.place(start, end))
 
     return find
+
+
+def _offsets(data: bytes, literal: bytes) -> Iterator[int]:
+    position = data.find(literal)
+    while position >= 0:
+        yield position
+        position = data.find(literal, position + len(literal))
 
 
 def _commented(data: bytes, offset: int) -> bool:
@@ -142,17 +180,12 @@ def _commented(data: bytes, offset: int) -> bool:
     return b"//" in head or head.lstrip()[:1] == b"*"
 
 
-def _pdl_attributes(data: bytes, lines: Lines) -> Iterator[RawSite]:
-    pattern = rb"(?:cudaLaunchAttributeProgrammaticStreamSerialization|CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)\b"
-    for match in re.finditer(pattern, data):
-        if _commented(data, match.start()):
-            continue
-        value = _ATTRIBUTE_VALUE.search(data, match.end(), match.end() + 800)
+def _pdl_attributes(data: bytes, lines: Rising) -> Iterator[RawSite]:
+    for site in _matches(_STREAM, SiteKind.PDL_ATTRIBUTE)(data, lines):
+        value = _ATTRIBUTE_VALUE.search(data, site.place.end, site.place.end + 800)
         text = value[1].strip().decode("utf-8", "replace") if value else ""
         if text not in ("0", "false"):
-            place = lines.place(match.start(), match.end())
-            asked = value.start(1) if value else match.start()
-            yield RawSite(SiteKind.PDL_ATTRIBUTE, match[0].decode(), place, detail=text, asked=asked)
+            yield replace(site, detail=text, asked=value.start(1) if value else site.place.start)
 
 
 def _header(data: bytes, start: int) -> tuple[bytes, bool]:
@@ -170,15 +203,15 @@ def function_name(header: bytes) -> str:
     return ""
 
 
-def _kernels(data: bytes, lines: Lines) -> Iterator[RawSite]:
+def _kernels(data: bytes, lines: Rising) -> Iterator[RawSite]:
     for match in re.finditer(rb"\b__global__\b", data):
         header, defined = _header(data, match.end())
-        name = function_name(re.sub(rb"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)", b"", header))
+        name = function_name(_QUALIFIER.sub(b"", header))
         if defined and name and not _commented(data, match.start()):
             yield RawSite(SiteKind.KERNEL, name, lines.place(match.start(), match.end()), function=name)
 
 
-def _launches(data: bytes, lines: Lines) -> Iterator[RawSite]:
+def _launches(data: bytes, lines: Rising) -> Iterator[RawSite]:
     for match in re.finditer(rb"<<<", data):
         before = data[max(0, match.start() - 400) : match.start()]
         launched = _LAUNCHED.search(before[max(before.rfind(b";"), before.rfind(b"{")) + 1 :])
@@ -222,7 +255,7 @@ class Definitions:
         return self._found
 
 
-def _shared(data: bytes, lines: Lines) -> Iterator[RawSite]:
+def _shared(data: bytes, lines: Rising) -> Iterator[RawSite]:
     definitions = Definitions(data)
     for match in _SHARED.finditer(data):
         before = data[max(0, match.start() - 12) : match.start()]
@@ -239,7 +272,7 @@ def _resource(
     kind: SiteKind,
     name: bytes,
     definitions: Definitions,
-    lines: Lines,
+    lines: Rising,
     match: re.Match[bytes],
     sizes: list[bytes],
     unit: int = 1,
@@ -258,10 +291,10 @@ def _resource(
         )
 
 
-def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Lines], Iterator[RawSite]]:
+def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Rising], Iterator[RawSite]]:
     pattern = re.compile(rb"\b" + word + rb"\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
 
-    def find(data: bytes, lines: Lines) -> Iterator[RawSite]:
+    def find(data: bytes, lines: Rising) -> Iterator[RawSite]:
         definitions = Definitions(data)
         for match in pattern.finditer(data):
             if _commented(data, match.start()):
@@ -273,7 +306,7 @@ def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Lines], Iterator[Ra
     return find
 
 
-def _messages(data: bytes, lines: Lines) -> Iterator[RawSite]:
+def _messages(data: bytes, lines: Rising) -> Iterator[RawSite]:
     for pattern in _REFUSALS:
         for match in pattern.finditer(data):
             text = message_of(data[match.end() - 1 : match.end() + 600])
@@ -288,16 +321,9 @@ def _messages(data: bytes, lines: Lines) -> Iterator[RawSite]:
 
 _FINDERS = (
     Finder((b"rogrammaticStreamSerialization", b"PROGRAMMATIC_STREAM_SERIALIZATION"), _pdl_attributes),
-    Finder(
-        (b"cudaGridDependencySynchronize", b"griddepcontrol", b"_dependent_grid"), _matches(_WAIT, SiteKind.PDL_WAIT)
-    ),
-    Finder(
-        (b"cudaTriggerProgrammatic", b"griddepcontrol", b"_dependent_grid"), _matches(_TRIGGER, SiteKind.PDL_TRIGGER)
-    ),
-    Finder(
-        (b"AttributeClusterDimension",),
-        _matches(rb"\bcudaLaunchAttributeClusterDimension\b", SiteKind.CLUSTER_ATTRIBUTE),
-    ),
+    Finder((), _matches(_WAIT, SiteKind.PDL_WAIT)),
+    Finder((), _matches(_TRIGGER, SiteKind.PDL_TRIGGER)),
+    Finder((), _matches((b"cudaLaunchAttributeClusterDimension",), SiteKind.CLUSTER_ATTRIBUTE)),
     Finder((b"__global__",), _kernels),
     Finder((b"<<<", b"LaunchKernel"), _launches),
     Finder((b"__shared__",), _shared),
