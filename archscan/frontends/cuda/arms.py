@@ -10,7 +10,7 @@ from archscan.frontends.cuda import bodies
 from archscan.frontends.cuda.directives import Directive
 from archscan.frontends.cuda.index import LINES_ABOVE
 from archscan.frontends.cuda.lines import Lines
-from archscan.model.gate import Effect, FeatureUse, Place
+from archscan.model.gate import Does, Effect, FeatureUse, Place
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/|^[ \t]*\*[^\n]*", re.S | re.M)
 _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.M)
@@ -57,6 +57,8 @@ def arm_facts(directive: Directive, end: int, lines: Lines, recogniser: Recognis
 def body_facts(start: int, end: int, lines: Lines, recogniser: Recogniser | None) -> BodyFacts:
     """The facts of the code between two offsets; without a recogniser no features and calls."""
     raw = lines.bytes(start, end)
+    if recogniser is None and bodies.is_plainly_work(raw):
+        return BodyFacts(lines.place(start, end), bodies.digest(raw), Effect(Does.WORK, lines.line(start)), (), (), ())
     code = bodies.stripped(raw)
     line = lines.line(start)
     features = recogniser.in_code(raw) if recogniser else ()
