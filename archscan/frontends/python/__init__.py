@@ -11,7 +11,7 @@ from archscan.frontends.python.evaluate import Interpreter
 from archscan.frontends.python.gates import ModulePass
 from archscan.frontends.python.knowledge import compile_knowledge
 from archscan.frontends.python.modules import Graph, PythonIndex
-from archscan.frontends.python.triggers import asks, generated, may_hold_gates, mentions, triggers
+from archscan.frontends.python.triggers import asks, deciding, generated, may_hold_gates, mentions, triggers
 from archscan.frontends.python.values import Lanes
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Source
@@ -49,6 +49,7 @@ class PythonFrontEnd:
             path=source.path,
             data=data,
             triggers=found,
+            deciding=deciding(data, found),
             mentions=mentions(data, found),
             asks=asks(data, found),
             top=_top(source),
@@ -78,7 +79,7 @@ class PythonFrontEnd:
         module = project.interpreter.graph.modules[index.path]
         extra = index.mentions & project.asks
         gates = ModulePass(project.interpreter, module, project.users, project.recogniser)
-        found = gates.run(sorted(extra)) if index.triggers or extra else []
+        found = gates.run(sorted(extra)) if index.deciding or extra else []
         return FileFacts(
             path=index.path,
             size=index.size,

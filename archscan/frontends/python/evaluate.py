@@ -64,6 +64,7 @@ _ENVIRONMENT = re.compile(
     r"\bdevice|cuda|available|version|\bhip\b|rocm|import|find_spec|None|major|minor|capab|\barch"
 )
 _STEPS = 40_000
+_TRACE = 16
 _MISSING: Any = object()
 
 
@@ -223,7 +224,7 @@ class Interpreter:
         if known is None:
             outer, self.trace = self.trace, []
             value = self._member(module, name)
-            known = (value, tuple(self.trace))
+            known = (value, _distinct(self.trace))
             self.trace = outer
             if self.depth <= _DEPTH and self.steps <= _STEPS:
                 module.memo[key] = known
@@ -283,7 +284,7 @@ class Interpreter:
         if known is None:
             outer, self.trace = self.trace, []
             value = self._join(name, frame, before, chain, start, arm)
-            known = frame.memo[key] = (value, tuple(self.trace))
+            known = frame.memo[key] = (value, _distinct(self.trace))
             self.trace = outer
         self.trace.extend(known[1])
         return known[0]
@@ -486,7 +487,7 @@ class Interpreter:
                 self.depth -= 1
         finally:
             frame.busy.discard(key)
-            mine, self.trace = tuple(self.trace), outer
+            mine, self.trace = _distinct(self.trace), outer
         self.trace.extend(mine)
         frame.memo[key] = (value, mine)
         return value
@@ -1056,10 +1057,9 @@ class Interpreter:
     def invoke(self, callee: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Outcome:
         """The outcome of calling a function value."""
         if isinstance(callee, PartialV):
-            mark = len(self.trace)
             result = self.invoke(callee.function, (*callee.args, *args), {**callee.keywords, **keywords})
             if depends(result.value):
-                self.trace.extend(n for n in callee.notes if n not in self.trace[mark:])
+                self.trace.extend(callee.notes)
             return result
         if isinstance(callee, ClassV):
             return Outcome(self._construct(callee, args, keywords))
@@ -1080,9 +1080,9 @@ class Interpreter:
             outcome = self._run(callee, args, keywords)
         finally:
             self.depth -= 1
-        mine = tuple(self.trace)
+        mine = _distinct(self.trace)
         if (depends(outcome.value) or outcome.raises) and callee.node.type == "function_definition":
-            mine = (_definition_of(callee), *mine)
+            mine = (_definition_of(callee), *mine[:_TRACE])
         self.trace = outer
         self.trace.extend(mine)
         if key is not None:
@@ -1287,6 +1287,13 @@ class _NoScope:
 
 
 _NO_SCOPE: Any = _NoScope()
+
+
+def _distinct(trace: list[Related]) -> tuple[Related, ...]:
+    """The places of a trace once each, the outermost ones first; the tail of a long one is dropped."""
+    if len(trace) < 2:
+        return tuple(trace)
+    return tuple({(r.path, r.line): r for r in reversed(trace)}.values())[::-1][:_TRACE]
 
 
 def _definition_of(function: FuncV) -> Related:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -89,11 +89,11 @@ class ModulePass:
         self.module = module
         self.users = users
         self.found = Found()
-        self.offsets = list(module.index.triggers)
+        self.offsets: list[int] = []  # every place worth a look, in order
 
     def run(self, extra: Iterable[str] = ()) -> list[Gate]:
         """The module's gates in source order; `extra` are names of predicates defined elsewhere."""
-        self._push(self.offsets)
+        self._push(self.module.index.deciding)
         for name in extra:
             value = self.interpreter.member(self.module, name)
             if isinstance(value, FuncV) and self._decides(value.node, value.module):
@@ -109,6 +109,7 @@ class ModulePass:
             if offset not in self.found.queued:
                 self.found.queued.add(offset)
                 self.found.queue.append(offset)
+                insort(self.offsets, offset)
 
     # ------------------------------------------------------------------ dispatch
 

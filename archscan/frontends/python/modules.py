@@ -23,6 +23,7 @@ class PythonIndex:
     path: str
     data: bytes
     triggers: tuple[int, ...]  # byte offsets
+    deciding: tuple[int, ...] = ()  # those on lines that could decide something
     mentions: frozenset[str] = frozenset()  # names it may use of other modules
     asks: frozenset[str] = frozenset()  # names it defines that ask for the target without saying so
     top: str = ""  # name of the directory that holds `path`: the package, when its folder was given as root
@@ -50,7 +51,7 @@ class Module:
 
     @cached_property
     def _cut(self) -> Cut:
-        return cut(self.index.data, self.index.triggers)
+        return cut(self.index.data, self.index.deciding)
 
     @cached_property
     def root(self) -> Node:

@@ -62,8 +62,10 @@ def _segments(data: bytes, start: int, end: int, boundary: re.Pattern[bytes]) ->
     if not marks:
         return []
     found: list[tuple[int, int]] = []
-    begin = marks[0]
-    for mark in [*marks[1:], end]:
+    begin = start
+    for mark in [*marks, end]:
+        if mark == begin:
+            continue
         if _closed(data, begin, mark) or mark == end:
             found.append((begin, mark))
             begin = mark

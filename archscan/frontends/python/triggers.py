@@ -17,6 +17,12 @@ _TELLING = (
     b" cc ", b"_cc", b"(cc", b" arch ", b"_arch", b" arch)", b"arch_", b".arch ", b"arch =",
 )  # fmt: skip
 
+_DECIDES = re.compile(
+    rb"\A(?:if|elif|assert|return|while|and|or|not|case|match)\b.*[(\w]|[<>=!]=|\s[<>]\s|\bif\b.+(?:\belse\b|:|\Z)"
+    rb"|\b(?:not )?in\s+[\w(\[{]|\A@|\A[(\"'].*:|[=(:]\s*[\[{(]\s*(?:$|[(\d\"'])|\b(?:and|or)\b.*[.(_]|\bnot \w+[.(_]"
+    rb"|supported_major|(?:require|check|ensure|assert|validate|verify)\w*\(|(?i:\b\w*_?(?:min|max)\w*\s*[:=])|gencode|=.*(?:\b_?(?:is|has|supports?|can)_\w+\(|apability|get_\w*sm\b|compute_cap)"
+)
+_OPERAND = re.compile(rb"[\w.]+(?:\([\w., ]*\))?(?:\.\w+)*")
 _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TRIGGER = re.compile(
@@ -79,6 +85,21 @@ def _line_starts(data: bytes) -> set[int]:
             end = lowered.find(b"\n", at)
             at = lowered.find(needle, end) if end >= 0 else -1
     return starts
+
+
+def deciding(data: bytes, found: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of the offsets whose line could be part of a decision: the others pass the target on."""
+    result: list[int] = []
+    last, keep = -1, False
+    for offset in found:
+        start = data.rfind(b"\n", 0, offset) + 1
+        if start != last:
+            end = data.find(b"\n", offset)
+            line = data[start : end if end >= 0 else len(data)].strip()
+            last, keep = start, _DECIDES.search(line) is not None or _OPERAND.fullmatch(line) is not None
+        if keep:
+            result.append(offset)
+    return tuple(result)
 
 
 def mentions(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
