@@ -196,7 +196,7 @@ class _Scanner:
             self.settled = start + after
             return
         text = raw[after:]
-        if b"\\" in raw or b"/" in raw:
+        if b"\\" in raw or (b"/" in raw and (b"//" in raw or b"/*" in raw)) or not name:
             text, end = logical_text(data, start + after)
             if not name:
                 name, text = _split_name(text)

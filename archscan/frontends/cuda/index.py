@@ -81,7 +81,7 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
         guard_start=shape.guard_start,
         candidates=_surroundings(data, candidates, brief),
         call_scopes={} if brief else _call_scopes(data, calls),
-        excerpts=tuple(_excerpts(data, ranges)),
+        excerpts=tuple(_excerpts(data, ranges, 0 if brief else LINES_ABOVE)),
         problems=() if template else shape.problems,
         includes=tuple(dict.fromkeys(_include(d.text) for d in directives if d.name.startswith("include"))),
         size=len(data),
@@ -122,7 +122,7 @@ def _surroundings(data: bytes, conditionals: Iterable[Conditional], brief: bool)
     found: dict[int, Surroundings] = {}
     for conditional in conditionals:
         scope = None if brief else _scope(data, conditional, scopes.function(conditional.start))
-        found[conditional.start] = Surroundings(scope, _used(data, conditional))
+        found[conditional.start] = Surroundings(scope, frozenset() if brief else _used(data, conditional))
     return found
 
 
@@ -157,17 +157,17 @@ def _skipped(data: bytes, offset: int) -> int:
 def _used(data: bytes, conditional: Conditional) -> frozenset[str]:
     """Of the macros that the arms define, those that the file names outside the conditional."""
     inside = data[conditional.start : conditional.end]
-    if b"define" not in inside:
+    if b"define " not in inside and b"define\t" not in inside:
         return frozenset()
     names = {m[1] for m in _DEFINE.finditer(inside)}
     return frozenset(n.decode() for n in names if data.count(n) > inside.count(n))
 
 
-def _excerpts(data: bytes, ranges: Iterable[tuple[int, int]]) -> Iterable[Excerpt]:
+def _excerpts(data: bytes, ranges: Iterable[tuple[int, int]], above: int) -> Iterable[Excerpt]:
     """The bytes of the ranges and of some lines above each; what overlaps becomes one excerpt."""
     begin = end = line = counted = 0
     for first, last in ranges:
-        start = _lines_up(data, first, LINES_ABOVE)
+        start = _lines_up(data, first, above)
         if end and start <= end:
             end = max(end, last)
             continue

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_MARKS = (b"NV_IF_", b"NV_DISPATCH_TARGET")
+_MARK = b"_TARGET"
 _CALL = re.compile(rb"\b(NV_IF_TARGET|NV_IF_ELSE_TARGET|NV_DISPATCH_TARGET)\s*\(")
 _STEP = re.compile(
     rb'(?P<skip>"(?:[^"\\\n]|\\.)*"|(?<!\w)\'(?:[^\'\\\n]|\\.)*\'|//[^\n]*|/\*.*?\*/)|(?P<mark>[(),])', re.S
@@ -46,7 +46,7 @@ class TargetCall:
 
 def target_calls(data: bytes) -> tuple[TargetCall, ...]:
     """Every call in the file outside of comments and of the macros' own definitions."""
-    if not any(mark in data for mark in _MARKS):
+    if _MARK not in data:
         return ()
     return tuple(_calls(data))
 
