@@ -23,6 +23,7 @@ class Code:
         self._load = load
         self._bytes: dict[str, bytes] = {}
         self._modules: dict[str, python_calls.Module] = {}
+        self._outlines: dict[str, python_calls.Module] = {}
         self._units: dict[str, cuda_calls.Unit] = {}
         self.paths = Paths(origins)
         self.links: Mapping[str, tuple[Link, ...]] = _Links(self)
@@ -57,6 +58,14 @@ class Code:
             self._modules[path] = python_calls.read(self.data(path), path)
         return self._modules[path]
 
+    def outline(self, path: str) -> python_calls.Module:
+        """What other files can name in a Python file."""
+        if path in self._modules:
+            return self._modules[path]
+        if path not in self._outlines:
+            self._outlines[path] = python_calls.read(self.data(path), path, outline=True)
+        return self._outlines[path]
+
     def unit(self, path: str) -> cuda_calls.Unit:
         if path not in self._units:
             self._units[path] = cuda_calls.read(self.data(path), path)
@@ -67,6 +76,12 @@ class Code:
         needle = name.encode("utf-8", "backslashreplace")
         word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(needle))
         return [path for path in paths if needle in (data := self.peek(path)) and word.search(data)]
+
+    def calling(self, name: str) -> list[str]:
+        """Python files in which `name` is followed by an argument list."""
+        needle = name.encode("utf-8", "backslashreplace")
+        call = re.compile(rb"(?<!\w)(?<!def )(?<!class )%s\(" % re.escape(needle))
+        return [path for path in self.python if needle in (data := self.data(path)) and call.search(data)]
 
     def containing(self, text: str) -> list[str]:
         """Python files in which `text` occurs."""

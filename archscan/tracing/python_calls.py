@@ -121,9 +121,12 @@ class Module:
         return max(inside, key=lambda f: f.first_line, default=None)
 
 
-def read(data: bytes, path: str) -> Module:
-    """The calls, imports and assignments of a Python file; what does not parse is left out, the rest is kept."""
-    reader = _Reader()
+def read(data: bytes, path: str, outline: bool = False) -> Module:
+    """The calls, imports and assignments of a Python file; what does not parse is left out, the rest is kept.
+
+    With `outline` only what other files can name, at a fraction of the cost: functions, imports, module-level values.
+    """
+    reader = _Reader(outline)
     reader.block(Parser(_LANGUAGE).parse(data).root_node, "", (), 0)
     return Module(
         path,
@@ -138,7 +141,8 @@ def read(data: bytes, path: str) -> Module:
 class _Reader:
     """Walks statements with the guards that hold there."""
 
-    def __init__(self) -> None:
+    def __init__(self, outline: bool) -> None:
+        self.outline = outline
         self.functions: list[Function] = []
         self.calls: list[Call] = []
         self.imports: list[Import] = []
@@ -151,7 +155,7 @@ class _Reader:
             return
         for child in node.named_children:
             self.statement(child, scope, guards, depth + 1)
-            leaving = _leaving_condition(child)
+            leaving = None if self.outline else _leaving_condition(child)
             if leaving is not None:
                 guards = (*guards, _guard(leaving))
 
@@ -166,7 +170,7 @@ class _Reader:
         elif kind == "block":
             self.block(node, scope, guards, depth)
         else:
-            if kind == "return_statement":
+            if kind == "return_statement" and not self.outline:
                 self._returned(node, scope, guards)
             for child in node.named_children:
                 if kind in _COMPOUND or child.type in _CLAUSES:
@@ -212,7 +216,7 @@ class _Reader:
         for child in (node, *node.children_by_field_name("alternative")):
             condition = child.child_by_field_name("condition")
             body = child.child_by_field_name("consequence") or child.child_by_field_name("body")
-            if condition is not None:
+            if condition is not None and not self.outline:
                 self.expression(condition, scope, guards, depth + 1)
                 guards = (*guards, _guard(condition))
             if body is not None:
@@ -220,7 +224,7 @@ class _Reader:
 
     def expression(self, node: Node, scope: str, guards: tuple[Guard, ...], depth: int) -> None:
         """Calls and mentions below `node`, left operands of `and` and conditions of `x if c else y` as guards."""
-        if depth > _NESTING:
+        if depth > _NESTING or (self.outline and (scope or node.type != "assignment")):
             return
         kind = node.type
         if kind in ("assignment", "augmented_assignment", "named_expression"):

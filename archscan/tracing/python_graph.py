@@ -82,7 +82,7 @@ class PythonGraph:
         return {e.id: e for e in self.code.extensions}
 
     def function(self, fn: Fn) -> Function | None:
-        return self.code.module(fn.path).by_name.get(fn.name)
+        return self.code.outline(fn.path).by_name.get(fn.name)
 
     def defined(self, name: str) -> list[Fn]:
         """Every function of that name (last component, or qualified), outermost first."""
@@ -90,7 +90,7 @@ class PythonGraph:
             found = [
                 Fn(path, f.name)
                 for path in self.code.defining(name.rpartition(".")[2])
-                for f in self.code.module(path).functions
+                for f in self.code.outline(path).functions
                 if f.name == name or f.name.endswith("." + name)
             ]
             self._defined[name] = sorted(found, key=lambda fn: (fn.name.count("."), fn.path, fn.name))
@@ -130,7 +130,7 @@ class PythonGraph:
         found = tuple(
             Fn(path, function)
             for path in self.code.containing(registered)
-            for operator, function in self.code.module(path).registered
+            for operator, function in self.code.outline(path).registered
             if operator == registered
         )
         return found or (Operator(name, self.offering(name)),)
@@ -148,7 +148,7 @@ class PythonGraph:
 
     def _lookup(self, path: str, scope: str, name: str, depth: int) -> tuple[Entity, ...]:
         """A bare name, innermost scope first: nested function, assigned value, import."""
-        module = self.code.module(path)
+        module = self.code.module(path) if scope else self.code.outline(path)
         if name in ("self", "cls"):
             outer = scope
             while outer and not ((f := module.by_name.get(outer)) and f.is_class):
@@ -196,7 +196,7 @@ class PythonGraph:
         if isinstance(entity, _Instance):
             return self._of_class(entity.cls, name, depth)
         if isinstance(entity, Fn):  # a nested function through a namespace object, a method through its class
-            module = self.code.module(entity.path)
+            module = self.code.outline(entity.path)
             if f"{entity.name}.{name}" in module.by_name:
                 return (Fn(entity.path, f"{entity.name}.{name}"),)
         return ()
@@ -205,7 +205,7 @@ class PythonGraph:
         found = self.resolve(entity.path, "", name, depth + 1)
         if found:
             return found
-        module = self.code.module(entity.path)
+        module = self.code.outline(entity.path)
         star = [i for i in module.imports if i.local == "*"]
         for item in star:
             found += self._imported(entity.path, item.module, name, depth + 1)
@@ -215,11 +215,12 @@ class PythonGraph:
         return (_File(inner),) if inner else ()
 
     def _of_class(self, cls: Fn, name: str, depth: int) -> tuple[Entity, ...]:
-        module = self.code.module(cls.path)
-        if f"{cls.name}.{name}" in module.by_name:
+        if f"{cls.name}.{name}" in self.code.outline(cls.path).by_name:
             return (Fn(cls.path, f"{cls.name}.{name}"),)
         found: dict[Entity, None] = {}
-        for value in module.values:
+        if b"." + name.encode() not in self.code.data(cls.path):
+            return ()
+        for value in self.code.module(cls.path).values:
             if value.name == "." + name and value.expression and value.scope.startswith(cls.name + "."):
                 found.update(dict.fromkeys(self.resolve(cls.path, value.scope, value.expression, depth + 1)))
         return tuple(found)
@@ -291,7 +292,8 @@ class PythonGraph:
 
     def _may_call(self, target: Fn | Operator, short: str, by_name: bool) -> list[str]:
         """Files that hold the name; of a common one only those that also name its class or its module."""
-        holding = self.code.holding(short, self.code.python)
+        passed_on = isinstance(target, Fn) and target in self.builders  # a table of builders mentions them
+        holding = self.code.holding(short, self.code.python) if passed_on else self.code.calling(short)
         if isinstance(target, Operator) or by_name or len(holding) <= _COMMON:
             return holding
         owner = target.name.rpartition(".")[0].rpartition(".")[2]
