@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,9 @@ from archscan.reporting.options import RenderOptions
 from archscan.reporting.places import Places
 from archscan.reporting.words import one_line, visible
 
+if TYPE_CHECKING:
+    from archscan.tracing.code import Code
+
 _MOST_WARNINGS = 10
 
 
@@ -33,6 +36,8 @@ def run_scan(given: Mapping[str, Any]) -> int:
     if given["write_baseline"]:
         return _write_baseline(report, given["write_baseline"])
     report = _without_known(report, settings)
+    if given["fixes"]:
+        report = _with_fixes(report, paths, settings, catalog)
     _warn(report, given)
     write(_rendered(report, given, settings, catalog), given["output"])
     return exit_code(report, settings["fail-on"])
@@ -90,9 +95,11 @@ def _focused(paths: Sequence[str], focus: bool) -> tuple[tuple[str, ...], tuple[
 
 def loaded_catalog(settings: Settings) -> Catalog:
     """The rules and facts in force."""
+    from archscan.cache import default_directory
     from archscan.catalog import load
 
-    return load([Path(directory) for directory in settings["rules"]])
+    kept_in = default_directory() if settings["cache"] else None
+    return load([Path(directory) for directory in settings["rules"]], kept_in)
 
 
 def judged(paths: Sequence[str], settings: Settings, catalog: Catalog, focus: tuple[str, ...] = ()) -> Report:
@@ -102,8 +109,16 @@ def judged(paths: Sequence[str], settings: Settings, catalog: Catalog, focus: tu
     _check_rules(settings["rule"], catalog)
     selection = selected(settings, catalog)
     facts = scanned(paths, settings, catalog)
-    code = read_code(paths, settings.scan(), catalog) if len(paths) > 1 else None
-    return pipeline.report(facts, selection, catalog, settings.judge(focus), code)
+    return pipeline.report(facts, selection, catalog, settings.judge(focus), _code(paths, settings, catalog))
+
+
+def _code(paths: Sequence[str], settings: Settings, catalog: Catalog) -> Code | None:
+    """The files for following callers over packages, if several were given."""
+    if len(paths) < 2:
+        return None
+    from archscan.tracing.commands import read_code
+
+    return read_code(paths, settings.scan(), catalog)
 
 
 def selected(settings: Settings, catalog: Catalog) -> Selection:
@@ -145,6 +160,18 @@ def _without_known(report: Report, settings: Settings) -> Report:
     from archscan.baseline import known_fingerprints, without
 
     return without(report, known_fingerprints(settings["baseline"])) if settings["baseline"] else report
+
+
+def _with_fixes(report: Report, paths: Sequence[str], settings: Settings, catalog: Catalog) -> Report:
+    """The report with a proven fix at every finding that has one; each proof evaluates the project again."""
+    from dataclasses import replace
+
+    from archscan.fixing.commands import workbench
+    from archscan.fixing.plan import fix_for
+
+    bench = workbench(paths, catalog, settings.scan())
+    fixed = (replace(f, fix=fix_for(f, report.selection, catalog, bench)) for f in report.findings)
+    return replace(report, findings=tuple(fixed))
 
 
 def _warn(report: Report, given: Mapping[str, Any]) -> None:

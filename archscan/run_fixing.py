@@ -17,6 +17,8 @@ from archscan.fixing.commands import FixOutcome
 from archscan.fixing.journal import Journal
 from archscan.fixing.plan import FixOptions
 from archscan.fixing.saved import plan_document
+from archscan.model.finding import Fix
+from archscan.model.report import Report
 from archscan.reporting.json_format import document, dumped
 from archscan.reporting.words import counted, size, visible
 from archscan.run import judged, loaded_catalog, said, wants_color, write
@@ -40,7 +42,7 @@ def run_fix(given: Mapping[str, Any]) -> int:
     bench = commands.workbench(paths, catalog, settings.scan())
     outcome = commands.fix(report, catalog, bench, _options(given), given["verify"])
     if given["format_"] == "json":
-        write(dumped({**document(report), "plan": _plan(outcome)}), given["output"])
+        write(dumped({**document(_fixed(report, outcome)), "plan": _plan(outcome)}), given["output"])
     elif not given["write"]:
         _show_diff(outcome.diff, given)
     if given["write"]:
@@ -50,6 +52,16 @@ def run_fix(given: Mapping[str, Any]) -> int:
     if given["clear_caches"]:
         _say(f"cleared {size(commands.clear_caches(outcome.caches))} of stale caches")
     return outcome.exit_code
+
+
+def _fixed(report: Report, outcome: FixOutcome) -> Report:
+    """The report with the fix of its unit at every finding that the plan covers."""
+    fixes = {
+        finding.fingerprint: Fix(unit.title, unit.safe, unit.edits, unit.reasons, unit.opens)
+        for unit in outcome.plan.units
+        for finding in unit.findings
+    }
+    return replace(report, findings=tuple(replace(f, fix=fixes.get(f.fingerprint)) for f in report.findings))
 
 
 def _plan(outcome: FixOutcome) -> dict[str, Any]:

@@ -27,8 +27,8 @@ from report_samples import (
 )
 
 import archscan
-from archscan.reporting import RENDERERS, render
-from archscan.reporting.sarif import MOST_RESULTS, uri
+from archscan.reporting import RENDERERS, render, sarif
+from archscan.reporting.sarif import uri
 from archscan.reporting.sources import line_windows
 from archscan.reporting.words import compact, visible
 
@@ -150,11 +150,12 @@ def test_sarif_chain_is_a_code_flow() -> None:
     ]
 
 
-def test_sarif_cut_is_said_and_keeps_the_highest_risk() -> None:
+def test_sarif_cut_is_said_and_keeps_the_highest_risk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sarif, "MOST_RESULTS", 5)
     one = replace(header_finding(2, (3, 4), 90), chain=None, related=())
-    many = tuple([one] * MOST_RESULTS + [replace(list_finding(), chain=None)] * 3)
+    many = tuple([one] * 5 + [replace(list_finding(), chain=None)] * 3)
     run = json.loads(render(replace(sample(), findings=many), "sarif", options()))["runs"][0]
-    assert len(run["results"]) == MOST_RESULTS
+    assert len(run["results"]) == 5
     assert {r["ruleId"] for r in run["results"]} == {"upper-bound-gate"}
     assert "3 results" in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
 

@@ -7,7 +7,6 @@ import hashlib
 import html
 import json
 from collections.abc import Iterable, Sequence
-from difflib import unified_diff
 from importlib.resources import files
 from typing import Any
 
@@ -15,10 +14,10 @@ from archscan import __version__
 from archscan.model.finding import Evidence, Finding, Fix, Level, Problem
 from archscan.model.report import Chain, Report
 from archscan.reporting.account import account, verdict_sentence
+from archscan.reporting.fix_diff import diff_lines
 from archscan.reporting.matrix import Row, cell, columns
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Entry, Page, page
-from archscan.reporting.sources import decoded
 from archscan.reporting.words import body_lines, compact, gets, guarded, landing, near, one_line, verdict, visible
 
 _AROUND = 2  # lines of source shown before and after
@@ -203,23 +202,8 @@ def _fix(fix: Fix, options: RenderOptions) -> dict[str, Any]:
         "title": one_line(fix.title),
         "safety": "safe" if fix.safe else "unsafe",
         "reasons": [one_line(reason) for reason in fix.reasons],
-        "diff": _diff(fix, options),
+        "diff": diff_lines(fix, options.sources)[:_MOST_DIFF],
     }
-
-
-def _diff(fix: Fix, options: RenderOptions) -> list[str]:
-    """The fix as lines of a unified diff; empty if a file cannot be had any more."""
-    result: list[str] = []
-    for path in dict.fromkeys(edit.path for edit in fix.edits):
-        data = options.sources.data(path)
-        if data is None:
-            continue
-        after = data
-        for edit in sorted((e for e in fix.edits if e.path == path), key=lambda e: -e.start):
-            after = after[: edit.start] + edit.text.encode("utf-8", "surrogateescape") + after[edit.end :]
-        shown = visible(path)
-        result += unified_diff(decoded(data), decoded(after), f"a/{shown}", f"b/{shown}", n=1, lineterm="")
-    return result[:_MOST_DIFF]
 
 
 def _chain(chain: Chain) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from archscan.model.finding import Advice, Evidence, Finding, Level, Problem
 from archscan.model.gate import Place, Related, Role
 from archscan.model.report import Report
 from archscan.reporting.account import account
+from archscan.reporting.fix_diff import diff_lines
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Block, Entry, Page, by_level, page
 from archscan.reporting.words import (
@@ -34,6 +36,8 @@ _MOST_REASONS = 2
 _MOST_RELATED = 3
 _MOST_PLACES = 6
 _TAB = "    "
+_CHANGED = re.compile(r"[+-](?!\+\+ b/|-- a/)")
+_MOST_CHANGED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +320,14 @@ def _fix(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
     flag = "" if finding.fix.safe else " --unsafe"
     word = "safe" if finding.fix.safe else "unsafe"
     how = f"archscan fix --target {canvas.report.selection.name}{flag}"
-    return _note("fix", f"{word}: {one_line(finding.fix.title)} ({how})", margin, canvas)
+    lines = _note("fix", f"{word}: {one_line(finding.fix.title)} ({how})", margin, canvas)
+    changed = [line for line in diff_lines(finding.fix, canvas.options.sources) if _CHANGED.match(line)]
+    for line in changed[:_MOST_CHANGED]:
+        text = shortened(visible(line.replace("\t", _TAB)), canvas.options.width - margin.width - 7)
+        lines.append(" " * (margin.width + 7) + canvas.paint(text, "green" if line[0] == "+" else "red"))
+    if len(changed) > _MOST_CHANGED:
+        lines.append(" " * (margin.width + 7) + f"{len(changed) - _MOST_CHANGED} more lines change")
+    return lines
 
 
 def _others(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
