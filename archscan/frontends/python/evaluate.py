@@ -925,6 +925,9 @@ class Interpreter:
         if isinstance(callee, BuiltinMethod):
             args = tuple(self.evaluate(a, frame) for a in positional)
             return Outcome(self._method(callee, args, node))
+        if isinstance(callee, FuncV) and not self._worth(callee, [*positional, *keywords.values()], frame):
+            known = self._by_name(name, text(function), node)
+            return Outcome(Unknown((oneline(node, 60),)) if known is _MISSING else known)
         if isinstance(callee, (FuncV, PartialV, ClassV)):
             args = tuple(self.evaluate(a, frame) for a in positional)
             kw = {k: self.evaluate(v, frame) for k, v in keywords.items()}
@@ -940,7 +943,12 @@ class Interpreter:
         known = self._by_name(name, text(function), node)
         if known is not _MISSING:
             return Outcome(known)
-        return Outcome(Unknown((oneline(node, 60),), any(depends(self.evaluate(a, frame)) for a in positional[:4])))
+        return Outcome(Unknown((oneline(node, 60),), self._given(positional[:4], frame)))
+
+    def _given(self, arguments: list[Node], frame: Frame) -> bool:
+        """Whether a name among the arguments holds the target."""
+        names = [a for a in arguments if a.type in ("identifier", "attribute", "subscript")]
+        return any(depends(self.evaluate(a, frame)) for a in names)
 
     def _by_name(self, name: str, full: str, node: Node) -> Value:
         value = self.knowledge.call(full, name, self.lanes)
@@ -978,8 +986,10 @@ class Interpreter:
         known = self.knowledge.call(name, short, self.lanes)
         if known is not None:
             return known
+        if "." in name or short not in _CALLABLE:
+            return Unknown((oneline(node, 60),), self._given(positional[:4], frame))
         args = tuple(self.evaluate(a, frame) for a in positional)
-        return self._builtin(short if "." not in name else "", args, node)
+        return self._builtin(short, args, node)
 
     def _wrapped(self, positional: list[Node], node: Node, frame: Frame) -> Value:
         """lru_cache(f) is f; lru_cache(maxsize=1) is something that gives back what it is called with."""
@@ -1067,8 +1077,6 @@ class Interpreter:
             return Outcome(Unknown(("call",)))
         if self.depth > _DEPTH or self.steps > _STEPS:
             return Outcome(Unknown(("too deep",)))
-        if not self._worth(callee, args, keywords):
-            return Outcome(Unknown(("call",)))
         key = self._call_key(callee, args, keywords)
         if key is not None and key in self._calls:
             outcome, trace = self._calls[key]
@@ -1089,16 +1097,16 @@ class Interpreter:
             self._calls[key] = (outcome, mine)
         return outcome
 
-    def _worth(self, callee: FuncV, args: tuple[Value, ...], keywords: dict[str, Value]) -> bool:
+    def _worth(self, callee: FuncV, arguments: list[Node], frame: Frame) -> bool:
         """Whether a call may have to do with the target: it gets it, asks for it, or is too short to tell."""
         node = callee.node
-        if node.end_point[0] - node.start_point[0] <= 12:
+        if node.end_point[0] - node.start_point[0] <= 6:
             return True
         offsets = callee.module.index.triggers
         at = bisect_left(offsets, node.start_byte)
         if at < len(offsets) and offsets[at] < node.end_byte:
             return True
-        return any(depends(v) for v in (*args, *keywords.values()))
+        return self._given(arguments, frame)
 
     def mixes(self, module: Module, function: Node) -> bool:
         """Whether a function's answer hangs on other conditions besides the target: then it is what decides."""

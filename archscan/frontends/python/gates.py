@@ -131,8 +131,13 @@ class ModulePass:
                 name = child(node, "name")
                 shown = text(name) if name is not None else ""
                 small = node.end_point[0] - node.start_point[0] < 60
-                if small and shown not in _COMMON and self.once(node, "callers") and not self._decides(node):
+                if small and shown not in _COMMON and self.once(node, "callers") and not self._keeps(node):
                     self._spread_function(shown, node)
+
+    def _keeps(self, function: Node) -> bool:
+        """Whether nobody else's answer hangs on the function: it returns nothing, or decides by itself."""
+        returns = [r for r in _returns(function) if operands(r)]
+        return not returns or (is_predicate(function) and self._decides(function))
 
     def _decides(self, function: Node, module: Module | None = None) -> bool:
         """Whether what the function answers mixes the target with other conditions: then the gate is in it."""
