@@ -14,6 +14,7 @@ _MNEMONIC = re.compile(rb"(?<![\w.%])[a-z][a-z0-9_]*(?:(?:\.|::)[a-z0-9_]+)+(?=[
 _HOPS = 4
 _MOST_DEFINITIONS = 3  # a name defined more often says nothing (`run`, `operator`)
 _MOST_FEATURES = 24
+_LONGEST_BODY = 1 << 16  # of longer bodies only the beginning is read for calls
 _LONGEST_HEADER = 3000
 _DEEPEST_HEADER = 20000
 _IDENTIFIER_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -92,10 +93,10 @@ def _node(chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> 
     name, start = _defined(chunk)
     if not name:
         return None
-    called = _called(chunk[start:]) if with_calls else frozenset()
+    called = _called(chunk[start : start + _LONGEST_BODY]) if with_calls else frozenset()
     uses: dict[str, FeatureUse] = {}
     if b"asm" in chunk:
-        for mnemonic in dict.fromkeys(_instructions(chunk, start, with_calls)):
+        for mnemonic in dict.fromkeys(_instructions(chunk, start)):
             for feature in vocabulary.mnemonic(mnemonic):
                 if feature not in uses:
                     uses[feature] = FeatureUse(feature, line + chunk.count(b"\n", 0, chunk.find(mnemonic, start)))
@@ -107,13 +108,11 @@ def _node(chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> 
     return Node(name, line + chunk.count(b"\n", 0, start), features, calls) if features or calls else None
 
 
-def _instructions(chunk: bytes, start: int, whole: bool) -> Iterator[bytes]:
-    """The mnemonics behind `asm`; of library code only those at the beginning of each statement."""
-    position = chunk.find(b"asm", start)
-    while position >= 0:
-        end = len(chunk) if whole else position + 300
-        yield from _MNEMONIC.findall(chunk, position, end)
-        position = chunk.find(b"asm", end)
+def _instructions(chunk: bytes, start: int) -> Iterator[bytes]:
+    """The mnemonics in the string literals behind the first `asm`; equal literals are read once."""
+    for text in dict.fromkeys(chunk[chunk.find(b"asm", start) :].split(b'"')[1::2]):
+        if b"." in text:
+            yield from _MNEMONIC.findall(text + b" ")
 
 
 def _called(body: bytes) -> frozenset[bytes]:

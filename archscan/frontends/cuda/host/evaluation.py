@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
-from archscan.frontends.cuda.host.names import Seed, carries_capability, seed_of
+from archscan.frontends.cuda.host.names import Seed, carries_capability, seed_of, words
 from archscan.frontends.cuda.host.project import Defined, DefinedConstant, Names
 from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import statements
@@ -32,6 +32,7 @@ from archscan.model.truth import UNKNOWN, Truth, always
 _DEPTH = 8  # calls and constants followed inside each other
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load", "min", "max"})
+_METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
 _KNOWN_MACROS = frozenset({"__CUDACC__", "__NVCC__", "__cplusplus", "__CUDA__"})
 _UNDEFINED_MACROS = frozenset(
     {"__HIP__", "__HIPCC__", "USE_ROCM", "__HIP_PLATFORM_AMD__", "GGML_USE_HIP", "GGML_USE_MUSA"}
@@ -161,6 +162,8 @@ class Evaluator:
             return unknown(expr.text)
         if expr.name in self.members and owner.name == "this":
             return self.members[expr.name]
+        if _METADATA & set(words(owner.name)):  # what a kernel was built for, not what it runs on
+            return unknown(expr.text)
         return self._seeded(expr.name, expr.text)
 
     def _element(self, value: Value, index: int, text: str) -> Value:

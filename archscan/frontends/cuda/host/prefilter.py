@@ -11,8 +11,7 @@ _SQUEEZED = bytes(
     0x02 if c in b"<>!" else 0x01 if c == 0x3D else c | 0x20 if 0x41 <= c <= 0x5A else c for c in range(256)
 )
 _DROPPED = b" \t)"
-_CARRIERS = (b"sm", b"sm_", b"cc", b"arch", b"arch_", b"major", b"major_", b"capability", b"smversion", b"sm_version",
-             b"sm_ver", b"smver", b"version_num", b"sm_num", b"cc_")  # fmt: skip
+_CARRIERS = (b"sm", b"sm_", b"cc", b"arch", b"major", b"capability", b"version", b"_num")
 _COMPARED = tuple(name + operator for name in _CARRIERS for operator in (b"\x01\x01", b"\x02"))
 _CONSTANT = re.compile(
     rb"[\x01\x02]{1,2}(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])"
@@ -23,14 +22,10 @@ _SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major
 _CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
 _SOURCES = (b"SMVersion(", b"SmVersion(", b"sm_version_num(", b"get_sm_version(", b"sm_arch(", b"omputeCapability(", b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first")  # fmt: skip
 
-_REVERSED = tuple(
-    operator + name for name in (b"sm", b"cc", b"arch", b"major") for operator in (b"\x01\x01", b"\x02\x01", b"\x02")
-)  # 90 <= sm
+_REVERSED = tuple(operator + name for name in (b"sm", b"cc", b"arch", b"major") for operator in (b"\x01", b"\x02"))
 _NAME_ENDS = re.compile(rb"_?(?:v|major|\W|\Z)|_\W")
-_ASKED = (
-    b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(", b"major*10",
-    b"sm/10", b"sm_/10", b"cc/10", b"arch/10", b"ersion/10", b"apability/10",
-)  # fmt: skip  # predicates, in the squeezed copy
+_ASKED = (b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(", b"major*10")
+_DIVIDED = (b"sm", b"sm_", b"cc", b"arch", b"ersion", b"apability")  # sm / 10
 _VALUES = (b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc", b".major",
            b">major", b"sm_arch")  # fmt: skip
 _ALWAYS_WHOLE = 1 << 15  # smaller files are parsed whole
@@ -52,7 +47,7 @@ def asks_for_architecture(data: bytes) -> bool:
     squeezed = data.translate(_SQUEEZED, _DROPPED)
     if any(_compares(squeezed, needle) for needle in _COMPARED) or any(asked in squeezed for asked in _ASKED):
         return True
-    if any(_compares_number(squeezed, needle) for needle in _REVERSED):
+    if _divides(squeezed) or any(_compares_number(squeezed, needle) for needle in _REVERSED):
         return True
     if b"ifconstexpr(" in squeezed and _CONSTEXPR.search(squeezed):
         return True
@@ -76,12 +71,26 @@ def _compares(squeezed: bytes, needle: bytes) -> bool:
     return False
 
 
+def _divides(squeezed: bytes) -> bool:
+    """Whether a capability is divided by ten or a hundred."""
+    position = squeezed.find(b"/10")
+    while position >= 0:
+        if squeezed[max(0, position - 10) : position].endswith(_DIVIDED):
+            return True
+        position = squeezed.find(b"/10", position + 1)
+    return False
+
+
 def _compares_number(squeezed: bytes, needle: bytes) -> bool:
     """Whether a number stands before the operator and name."""
     position = squeezed.find(needle)
     while position >= 0:
-        before = squeezed[max(0, position - 1) : position]
-        if before.isdigit() and _NAME_ENDS.match(squeezed, position + len(needle)):
+        before = squeezed[max(0, position - 3) : position]
+        doubled = needle[0] == 2 or before[-1:] in (
+            b"\x01",
+            b"\x02",
+        )  # `0 = sm` assigns, `0 == sm` and `0 < sm` compare
+        if doubled and before.rstrip(b"\x01\x02")[-1:].isdigit() and _NAME_ENDS.match(squeezed, position + len(needle)):
             return True
         position = squeezed.find(needle, position + 1)
     return False
