@@ -46,6 +46,21 @@ def run(
     return replace(_run(discovery, context, overlay or {}, mapper, watch), listing=found)
 
 
+def indexes(discovery: Discovery, context: Context) -> list[Indexed]:
+    """The index of every file, from the cache as far as it is unchanged: for those who evaluate edits again."""
+    from archscan.frontends import registry
+
+    with without_collector():
+        cache = None
+        if context.settings.use_cache:
+            cache = Cache(default_directory(), discovery.roots, context.settings, context.catalog.digest)
+        ends = registry.front_ends(context.settings.layers)
+        wanted = [source for source in discovery.sources if any(end.wants(source.path) for end in ends)]
+        known = cache.indexes(discovery.sources) if cache else {}
+        with _mapper(None, context.settings.jobs, sum(source.size for source in wanted)) as spread:
+            return _indexed(wanted, known, context, {}, spread, cache, None)
+
+
 def _run(
     discovery: Discovery,
     context: Context,
@@ -53,7 +68,7 @@ def _run(
     mapper: Mapper | None,
     watch: Watch | None,
 ) -> Facts:
-    with _without_collector():
+    with without_collector():
         cache = None
         if context.settings.use_cache and not overlay:
             cache = Cache(default_directory(), discovery.roots, context.settings, context.catalog.digest)
@@ -64,7 +79,7 @@ def _run(
 
 
 @contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """The values made here are trees of tuples: the cycle collector walks a million of them and finds nothing."""
     enabled = gc.isenabled()
     gc.disable()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from archscan.catalog.types import Catalog
+from archscan.engine import indexes
 from archscan.errors import UserError
 from archscan.fixing.apply import Change, apply, recover, revert
 from archscan.fixing.caches import FoundCache, clear, found_caches, known_caches
@@ -50,7 +52,11 @@ class FixOutcome:
 def workbench(paths: Sequence[str], catalog: Catalog, settings: ScanSettings) -> Workbench:
     """The project under `paths`, indexed for proofs."""
     discovery = discover(paths, settings)
-    return Workbench(front_ends(settings.layers), discovery.sources, Context(catalog, settings))
+    context = Context(catalog, settings)
+    indexed = (
+        (one.path, name, pickle.loads(blob)) for one in indexes(discovery, context) for name, blob in one.indexes
+    )
+    return Workbench(front_ends(settings.layers), discovery.sources, context, indexed)
 
 
 def fix(report: Report, catalog: Catalog, bench: Workbench, options: FixOptions, check: bool = False) -> FixOutcome:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from archscan.engine import without_collector
 from archscan.frontends.protocol import Context, FrontEnd
 from archscan.model.facts import FileFacts, Source
 from archscan.model.finding import Edit
@@ -25,15 +26,28 @@ class Proof:
 class Workbench:
     """The scanned project, ready to be evaluated again with other bytes in place of some files. Nothing is written."""
 
-    def __init__(self, front_ends: Sequence[FrontEnd], unread: Sequence[Unread], context: Context) -> None:
+    def __init__(
+        self,
+        front_ends: Sequence[FrontEnd],
+        unread: Sequence[Unread],
+        context: Context,
+        indexed: Iterable[tuple[str, str, Any]] | None = None,
+    ) -> None:
+        """`indexed`: (path, front end's name, index) of every file, where a scan has made them already."""
         self._front_ends = front_ends
         self._context = context
         self._unread = {one.path: one for one in unread}
         self._indexes: list[dict[str, Any]] = [{} for _ in front_ends]
-        for source in read(unread):
-            if isinstance(source, Source):
-                self._add(source, self._indexes)
-        self._projects = self._linked(self._indexes)
+        with without_collector():
+            if indexed is None:
+                for source in read(unread):
+                    if isinstance(source, Source):
+                        self._add(source, self._indexes)
+            else:
+                places = {front_end.name: known for front_end, known in zip(front_ends, self._indexes, strict=True)}
+                for path, name, index in indexed:
+                    places[name][path] = index
+            self._projects = self._linked(self._indexes)
         self._before: dict[str, list[FileFacts]] = {}
         self._read: dict[str, Source] = {}
 
@@ -60,16 +74,27 @@ class Workbench:
             self._before[path] = self._facts(self._indexes, self._projects, path)
         return self._before[path]
 
-    def after(self, data: Mapping[str, bytes], relink: bool) -> dict[str, list[FileFacts]]:
-        """The facts with `data` in place; of the edited files only, or with `relink` of the whole project."""
-        indexes = [dict(known) for known in self._indexes]
-        for path, content in data.items():
-            for known in indexes:
-                known.pop(path, None)
-            self._add(replace(self.source(path), data=content), indexes)
-        projects = self._linked(indexes) if relink else self._projects
-        paths = {path for known in indexes for path in known} if relink else set(data)
-        return {path: self._facts(indexes, projects, path) for path in sorted(paths)}
+    def after(self, data: Mapping[str, bytes], whole: bool) -> dict[str, list[FileFacts]]:
+        """The facts with `data` in place; of the edited files only, or of the `whole` project."""
+        with without_collector():
+            indexes = [dict(known) for known in self._indexes]
+            for path, content in data.items():
+                for known in indexes:
+                    known.pop(path, None)
+                self._add(replace(self.source(path), data=content), indexes)
+            projects = self._relinked(indexes, whole)
+            paths = {path for known in indexes for path in known} if whole else set(data)
+            return {path: self._facts(indexes, projects, path) for path in sorted(paths)}
+
+    def _relinked(self, indexes: list[dict[str, Any]], whole: bool) -> list[Any]:
+        """The projects after an edit. A condition's own edit defines no macro: for it alone the old table stands."""
+        if whole:
+            return self._linked(indexes)
+        rows = zip(self._front_ends, indexes, self._projects, strict=True)
+        return [
+            project if front_end.name == "cuda" else front_end.link(known, self._context)
+            for front_end, known, project in rows
+        ]
 
     def _add(self, source: Source, indexes: list[dict[str, Any]]) -> None:
         for front_end, known in zip(self._front_ends, indexes, strict=True):
@@ -102,7 +127,7 @@ def prove(
     bench: Workbench, wants: Sequence[Want], edits: Sequence[Edit], data: Mapping[str, bytes], mask: int, whole: bool
 ) -> Proof:
     """Whether `data` (the edited files) does what is wanted on `mask` and moves nothing elsewhere."""
-    after = bench.after(data, relink=whole)
+    after = bench.after(data, whole)
     checked = bench.paths() if whole else tuple(data)
     also: list[str] = []
     for path in checked:
