@@ -10,6 +10,7 @@ from archscan.frontends.cuda import bodies
 from archscan.frontends.cuda.directives import Directive
 from archscan.frontends.cuda.index import LINES_ABOVE
 from archscan.frontends.cuda.lines import Lines
+from archscan.frontends.cuda.walk import Stop
 from archscan.model.gate import Does, Effect, FeatureUse, Place
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/|^[ \t]*\*[^\n]*", re.S | re.M)
@@ -46,27 +47,28 @@ class ArmFacts:
     body: BodyFacts
 
 
-def arm_facts(directive: Directive, end: int, lines: Lines, recogniser: Recogniser | None) -> ArmFacts:
-    """The facts of the arm that begins with a directive and whose body ends before the directive at an offset."""
-    line = lines.line(directive.end) + 1
-    start = min(lines.start(line), end)
-    last = max(lines.start(lines.line(end)) - 1, start)
-    return ArmFacts(lines.place(directive.start, directive.end), body_facts(start, last, lines, recogniser))
+def arm_facts(directive: Directive, next_: Stop, lines: Lines, recogniser: Recogniser | None) -> ArmFacts:
+    """The facts of the arm that begins with a directive and whose body ends before the next one."""
+    start = min(lines.line_end(directive.end) + 1, next_.offset)
+    end = max(lines.line_start(next_.offset) - 1, start)
+    first = directive.end_line + 1
+    body = lines.placed(start, end, first, max(next_.line - 1, first))
+    place = lines.placed(directive.start, directive.end, directive.line, directive.end_line)
+    return ArmFacts(place, body_facts(body, lines, recogniser))
 
 
-def body_facts(start: int, end: int, lines: Lines, recogniser: Recogniser | None) -> BodyFacts:
-    """The facts of the code between two offsets; without a recogniser no features and calls."""
-    raw = lines.bytes(start, end)
+def body_facts(place: Place, lines: Lines, recogniser: Recogniser | None) -> BodyFacts:
+    """The facts of the code at a place; without a recogniser no features and calls."""
+    raw = lines.bytes(place.start, place.end)
     if recogniser is None and bodies.is_plainly_work(raw):
-        return BodyFacts(lines.place(start, end), bodies.digest(raw), Effect(Does.WORK, lines.line(start)), (), (), ())
+        return BodyFacts(place, bodies.digest(raw), Effect(Does.WORK, place.line), (), (), ())
     code = bodies.stripped(raw)
-    line = lines.line(start)
     features = recogniser.in_code(raw) if recogniser else ()
     return BodyFacts(
-        place=lines.place(start, end),
+        place=place,
         digest=bodies.digest(code),
-        effect=bodies.effect(code, line),
-        features=tuple(_moved(use, line - 1) for use in features),
+        effect=bodies.effect(code, place.line),
+        features=tuple(_moved(use, place.line - 1) for use in features),
         calls=bodies.calls(code) if recogniser else (),
         defines=tuple(dict.fromkeys(m[1].decode() for m in _DEFINE.finditer(code))) if b"define" in code else (),
     )

@@ -14,7 +14,7 @@ from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.cuda.project import MacroTable
 from archscan.frontends.cuda.target_macros import TargetCall, query
-from archscan.frontends.cuda.walk import ArmTruth, ChainTruth, Environment, Walk
+from archscan.frontends.cuda.walk import ArmTruth, ChainTruth, Environment, Stop, Walk
 from archscan.model.facts import Undecided
 from archscan.model.gate import Arm, Does, FeatureUse, Gate, Kind, Layer, Place, Related, Scope
 from archscan.model.truth import Truth, always
@@ -56,7 +56,7 @@ def directive_facts(
         return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
     environment = Environment(compiler, table.outside(path, compiler))
     maker = _Maker(path, index, table, environment, evaluator, None if index.brief else features)
-    walk = Walk(environment, evaluator, index.guard_start, index.size, table.needed)
+    walk = Walk(environment, evaluator, index.guard_start, Stop(index.size, index.last_line + 1), table.needed)
     gates, undecided = [], list(index.undecided)
     for chain in walk.chains(index.events):
         if chain.start not in index.candidates:
@@ -129,7 +129,7 @@ class _Maker:
         lines = self._lines_around(chain.start)
         facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser) for arm in chain.arms)
         around = self.index.candidates[chain.start]
-        beside = "" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end, lines)
+        beside = "" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end.offset, lines)
         words = self._words(beside, around.scope)
         defined = _defined(facts)
         definition = bool(defined) and any(n in self.table.needed or n in around.used for n in defined)
@@ -160,7 +160,7 @@ class _Maker:
             own = self.evaluator.answer(condition, self.environment.lookup).truth
             alone = own & ~earlier
             earlier = earlier | own
-            body = body_facts(arm.body_start, arm.body_end, lines, self.recogniser)
+            body = body_facts(lines.place(arm.body_start, arm.body_end), lines, self.recogniser)
             arms.append(
                 Arm(
                     place=lines.place(arm.start, max(arm.end, arm.start)),

@@ -57,6 +57,7 @@ class DirectiveIndex:
     problems: tuple[str, ...]
     includes: tuple[str, ...]
     size: int
+    last_line: int
     calls: tuple[TargetCall, ...]
     undecided: tuple[Undecided, ...]
     brief: bool  # others' code, only counted: features and calls are not looked for
@@ -85,6 +86,7 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
         problems=() if template else shape.problems,
         includes=tuple(dict.fromkeys(_include(d.text) for d in directives if d.name.startswith("include"))),
         size=len(data),
+        last_line=data.count(b"\n") + (not data.endswith(b"\n")),
         calls=calls,
         undecided=tuple(u for c in torn for u in _torn(c)),
         brief=brief,

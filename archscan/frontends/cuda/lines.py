@@ -36,8 +36,21 @@ class Lines:
         line, end_line = self.line(start), self.line(max(start, end))
         return Place(start, end, line, self._column(line, start), end_line, self._column(end_line, end))
 
+    def placed(self, start: int, end: int, line: int, end_line: int) -> Place:
+        """The place of a byte range whose lines are known: cheaper."""
+        return Place(start, end, line, self._column(line, start), end_line, self._column(end_line, end))
+
+    def line_end(self, offset: int) -> int:
+        """The offset of the newline at or after an offset, or the end of the data."""
+        found = self.data.find(b"\n", offset - self.offset)
+        return self.offset + (found if found >= 0 else len(self.data))
+
+    def line_start(self, offset: int) -> int:
+        """The offset where the line that holds an offset starts."""
+        return self.offset + self.data.rfind(b"\n", 0, max(offset - self.offset, 0)) + 1
+
     def _column(self, line: int, offset: int) -> int:
-        text = self.bytes(self.start(line), offset)
+        text = self.bytes(self.line_start(offset), offset)
         if line == 1:
             text = text.removeprefix(BOM)
         return (len(text) if text.isascii() else len(text.decode("utf-8", "replace"))) + 1

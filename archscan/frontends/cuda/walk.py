@@ -83,6 +83,16 @@ class Environment:
         self.local_via[name] = weaker(via, self.local_via.get(name, Via.FILE))
 
 
+class Stop(NamedTuple):
+    """Where a body ends: the next directive of its conditional, or the end of the file."""
+
+    offset: int
+    line: int
+
+
+_NOWHERE = Stop(0, 0)
+
+
 class ArmTruth(NamedTuple):
     """Where an arm is live, and why that is not known where it is not."""
 
@@ -94,7 +104,7 @@ class ArmTruth(NamedTuple):
     unknowns: tuple[str, ...]
     assumes: tuple[str, ...]
     via: Via
-    end: int  # offset where the body ends
+    end: Stop
 
 
 class ChainTruth(NamedTuple):
@@ -117,7 +127,7 @@ class _Frame:
     guard: bool
     earlier: Truth  # own truths of the arms before the current one
     arms: list[ArmTruth] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
+    ends: list[Stop] = field(default_factory=list)
     taken: int = 0  # where an earlier arm is assumed to be taken
     live: Truth = UNKNOWN  # of the current arm
     live_possible: int = 0
@@ -133,14 +143,14 @@ class Walk:
         environment: Environment,
         evaluator: Evaluator,
         guard_start: int = -1,
-        size: int = 0,
+        end: Stop | None = None,
         needed: frozenset[str] | None = None,
     ) -> None:
         """`needed`: the macros whose definitions matter (None = all)."""
         self.environment = environment
         self.evaluator = evaluator
         self.guard_start = guard_start
-        self.size = size
+        self.end = end or _NOWHERE
         self.everything = evaluator.everything
         self.points: list[Point] = []
         self._needed = needed
@@ -157,12 +167,12 @@ class Walk:
                 self._define(event)
             elif event.name == "endif":
                 if self._frames:
-                    yield self._close(event.start)
+                    yield self._close(Stop(event.start, event.line))
             elif event.name.startswith("el") and self._frames:
-                self._frames[-1].ends.append(event.start)
+                self._frames[-1].ends.append(Stop(event.start, event.line))
                 self._arm(self._frames[-1], event)
         while self._frames:
-            yield self._close(self.size)
+            yield self._close(self.end)
 
     @property
     def live(self) -> Truth:
@@ -180,14 +190,14 @@ class Walk:
         self._frames.append(frame)
         self._arm(frame, event)
 
-    def _close(self, end: int) -> ChainTruth:
+    def _close(self, end: Stop) -> ChainTruth:
         frame = self._frames.pop()
         frame.ends.append(end)
         if self._frames:
             outer = self._frames[-1]
-            self.points.append(Point(end, outer.live, outer.live_possible, outer.live_names, outer.live_via))
+            self.points.append(Point(end.offset, outer.live, outer.live_possible, outer.live_names, outer.live_via))
         else:
-            self.points.append(Point(end, self._always, self.everything, (), Via.FILE))
+            self.points.append(Point(end.offset, self._always, self.everything, (), Via.FILE))
         reach = None if frame.reach == self._always else frame.reach
         arms = tuple(arm._replace(end=e) for arm, e in zip(frame.arms, frame.ends, strict=True))
         return ChainTruth(frame.start, arms, reach)
@@ -250,7 +260,7 @@ class Walk:
         no = self.everything & ~(frame.possible & (met | stuck) & ~frame.taken)
         undecided = truth.unknown(self.everything)
         unknowns, assumes = names if undecided else (), names if undecided & (yes | no) else ()
-        frame.arms.append(ArmTruth(event, condition, own, truth, Truth(yes, no), unknowns, assumes, via, event.end))
+        frame.arms.append(ArmTruth(event, condition, own, truth, Truth(yes, no), unknowns, assumes, via, _NOWHERE))
         frame.taken |= yes
 
 
