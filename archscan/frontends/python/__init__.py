@@ -10,6 +10,8 @@ from archscan.frontends.protocol import Context
 from archscan.frontends.python.evaluate import Interpreter
 from archscan.frontends.python.gates import ModulePass
 from archscan.frontends.python.knowledge import compile_knowledge
+from archscan.frontends.python.links import links
+from archscan.frontends.python.messages import messages
 from archscan.frontends.python.modules import Graph, PythonIndex
 from archscan.frontends.python.triggers import asks, deciding, generated, may_hold_gates, mentions, triggers
 from archscan.frontends.python.values import Lanes
@@ -39,11 +41,12 @@ class PythonFrontEnd:
         """The places of a file where the architecture may be asked for; None if there is none."""
         data = source.data
         is_package = source.path.endswith("__init__.py")
-        if not may_hold_gates(data) and not is_package:
+        built = links(data, source.path)
+        if not may_hold_gates(data) and not is_package and not built:
             return None
         why = generated(data)
         found = () if why else triggers(data)
-        if not found and not is_package and not why:
+        if not found and not is_package and not why and not built:
             return None
         return PythonIndex(
             path=source.path,
@@ -52,6 +55,7 @@ class PythonFrontEnd:
             deciding=deciding(data, found),
             mentions=mentions(data, found),
             asks=asks(data, found),
+            links=built,
             top=_top(source),
             size=len(data),
             origin=source.origin,
@@ -87,6 +91,8 @@ class PythonFrontEnd:
             evidence=index.evidence,
             root=index.root,
             gates=tuple(found),
+            sites=messages(index.data, bool(found)) if index.triggers else (),
+            links=index.links,
             suppressions=suppressions(index.data),
         )
 

@@ -24,6 +24,8 @@ from archscan.frontends.python.conditions import (
 from archscan.frontends.python.effects import after, asserted, block_effect, effect_of
 from archscan.frontends.python.evaluate import Frame, Interpreter, Raise
 from archscan.frontends.python.lists import (
+    at_definition,
+    named_list,
     raises_in,
     visit_argument,
     visit_bound,
@@ -231,6 +233,11 @@ class ModulePass:
             assumptions=ASSUMPTIONS,
             extra=(*self._notes(spot, frame), *self._arm_notes(parts, path, frame), *self._quirk(ladder[0], path)),
         )
+        listed = named_list(spot, frame, self.interpreter)
+        if listed is not None and len(arms) == 1:
+            gate = at_definition(self, gate, *listed, spot)
+            quirk = quirk_in(gate.near)
+            gate = replace(gate, extra=(("quirk", quirk),) if quirk else ())
         self.add(gate)
 
     def _is_gate(self, answers: list[Answer], conditions: list[Node | None], frame: Frame) -> bool:
@@ -575,8 +582,11 @@ class ModulePass:
         if gate.reach is not None and gate.reach.no & self.interpreter.lanes.all == self.interpreter.lanes.all:
             return
         key = (gate.place.start, gate.kind.value)
-        if key not in self.found.gates:
+        known = self.found.gates.get(key)
+        if known is None:
             self.found.gates[key] = gate
+        elif gate.kind is Kind.ALLOW_LIST:  # one gate per list: its other users go with it
+            self.found.gates[key] = replace(known, related=tuple(dict.fromkeys((*known.related, *gate.related)))[:12])
 
     def reach(self, path: list[Node]) -> Answer:
         """What the enclosing arms and the early exits before the statement leave over."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -110,6 +111,55 @@ def _bound(binding: Binding, frame: Frame, interpreter: Interpreter) -> tuple[Fr
     if module is None or module is frame.module:
         return None
     return definition(binding.operator, interpreter.module_frame(module), interpreter)
+
+
+def named_list(spot: Node, frame: Frame, interpreter: Interpreter) -> tuple[Node, bool] | None:
+    """For `capability in NAMED` the literal behind the module-level name and whether it says `in`; else None."""
+    signs = [c.type for c in spot.children_by_field_name("operators")] if spot.type == "comparison_operator" else []
+    parts = operands(spot)
+    if len(signs) != 1 or signs[0] not in ("in", "not in") or parts[-1].type != "identifier":
+        return None
+    found = definition(text(parts[-1]), frame, interpreter)
+    if found is None or found[0].parent is not None or found[0].module is not frame.module:
+        return None
+    literal = inner(found[1])
+    positional, _ = arguments(literal) if literal.type == "call" else ([], {})
+    literal = inner(positional[0]) if len(positional) == 1 else literal
+    return (literal, signs[0] == "in") if literal.type in _CONTAINERS else None
+
+
+def at_definition(scan: ModulePass, gate: Gate, literal: Node, is_in: bool, where: Node) -> Gate:
+    """The gate of a named list, moved to the list: what it admits, and what happens to the others."""
+    arm = gate.arms[0]
+    if not is_in:
+        does, rest = gate.rest, arm.effect
+        does = does if does.does is not Does.NOTHING else Effect(Does.WORK, arm.effect.line)
+        own, truth = ~arm.own, Truth(gate.reach.yes & arm.own.no, arm.truth.yes) if gate.reach else ~arm.truth
+        arm = replace(
+            arm, own=own, truth=truth, assumed=~arm.assumed, effect=does, body=None, digest="", features=(), calls=()
+        )
+    else:
+        rest = gate.rest
+    spot = place(literal, scan.module.data)
+    use = Related(gate.path, line_of(where), Role.CALLER, oneline(where, 100))
+    near = f"{gate.near} {_above(literal)} {_beside(literal)}".strip()
+    return replace(
+        gate, kind=Kind.ALLOW_LIST, place=spot, arms=(replace(arm, place=spot, condition=oneline(literal)),),
+        rest=rest, related=(use, *gate.related)[:12], near=near[:1200],
+    )  # fmt: skip
+
+
+def _above(literal: Node) -> str:
+    """The comments above the statement that holds a literal."""
+    node = literal
+    while node.parent is not None and node.parent.type not in ("module", "block"):
+        node = node.parent
+    words: list[str] = []
+    before = node.prev_sibling
+    while before is not None and before.type == "comment":
+        words.insert(0, text(before).lstrip("# "))
+        before = before.prev_sibling
+    return " ".join(words)
 
 
 def visit_keyword(scan: ModulePass, path: list[Node]) -> None:

@@ -13,7 +13,7 @@ from tree_sitter import Node
 from archscan.frontends.python.scopes import Scope
 from archscan.frontends.python.segments import Cut, Piece, cut
 from archscan.frontends.python.syntax import parse, path_to
-from archscan.model.facts import Origin
+from archscan.model.facts import Link, Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class PythonIndex:
     deciding: tuple[int, ...] = ()  # those on lines that could decide something
     mentions: frozenset[str] = frozenset()  # names it may use of other modules
     asks: frozenset[str] = frozenset()  # names it defines that ask for the target without saying so
+    links: tuple[Link, ...] = ()
     top: str = ""  # name of the directory that holds `path`: the package, when its folder was given as root
     size: int = 0
     origin: Origin = Origin.OWN
