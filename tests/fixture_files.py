@@ -1,7 +1,7 @@
 """Fixtures: source files whose comments say which rule fires on which line for which target.
 
 `//~ rule-id @sm_120` (or `#~`) speaks of its own line, `//~^` of the line above, `//~?` of a known miss: it must not be
-found, so that it turns red when it is. `//~ silent @sm_120` says that a target finds nothing in the file. A fixture is a
+found, so that it turns red when it is. `//~ silent @sm_120`: nothing is found in the file. A fixture is a
 file or a directory whose name begins with good or bad, and is scanned for every target that it names.
 """
 
@@ -16,6 +16,9 @@ from archscan.catalog.targets import select
 from archscan.model.report import Report
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.pipeline import report, scan
+from archscan.reporting import render
+from archscan.reporting.options import RenderOptions
+from archscan.reporting.sources import Sources
 
 SILENT = "silent"
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -70,6 +73,19 @@ def reported(path: Path, target: str) -> Report:
     settings = ScanSettings(include_tests=True, include_vendored=True, use_cache=False, jobs=1)
     facts = scan([str(path)], CATALOG, settings)
     return report(facts, select(target, CATALOG), CATALOG, JudgeSettings(include_leave=True, include_vendored=True))
+
+
+def shown(folder: Path) -> str:
+    """The text report on every bad fixture of a folder, each for the first target that it names."""
+    parts = []
+    for entry in (e for e in entries(folder) if e.name.startswith("bad")):
+        target = expected(entry)[0].target
+        found = reported(entry, target)
+        root = entry if entry.is_dir() else entry.parent
+        sources = Sources(lambda path, root=root: (root / path).read_bytes())
+        text = render(found, "text", RenderOptions(sources=sources, rules=CATALOG.rules, include_leave=True))
+        parts.append(f"$ archscan --target {target} {entry.name}\n{text}")
+    return "\n".join(parts)
 
 
 def fired(found: Report) -> set[tuple[str, int, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fixture_files import CATALOG, FIXTURES, SILENT, Expected, annotations, entries, expected, fired, reported
+from fixture_files import CATALOG, FIXTURES, SILENT, Expected, annotations, entries, expected, fired, reported, shown
 
 from archscan.catalog.types import Rule
 from archscan.judge.rules import ATTRIBUTES
@@ -36,6 +36,12 @@ def test_every_rule_has_a_good_and_a_bad_fixture(rule):
     good = {x.rule for e in found if e.name.startswith("good") for x in expected(e) if not x.missed}
     bad = {x.rule for e in found if e.name.startswith("bad") for x in expected(e) if not x.missed}
     assert rule not in good and rule in bad
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_wording_was_reviewed(rule):
+    """expected.txt is what the text report says; scripts/bless_fixtures.py rewrites it."""
+    assert (FIXTURES / rule / "expected.txt").read_text("utf-8") == shown(FIXTURES / rule)
 
 
 def example_file(rule: Rule) -> tuple[str, str]:

@@ -83,6 +83,11 @@ def test_a_live_arm_that_only_refuses_is_read_inverted(refusal):
     assert not report(inverted, target="sm90").findings
 
 
+def test_a_check_with_nothing_behind_it():
+    assert lines(report(gate(lambda t: t.sm >= 120, does=(RAISES,)))) == [(10, "excluded")]
+    assert not report(gate(lambda t: t.sm >= 120, does=(Effect(Does.PRINTS),))).findings
+
+
 def test_a_warning_that_goes_on_is_no_refusal():
     assert not report(gate(lambda t: t.sm == 120, does=(Effect(Does.LOGS),), rest=WORK)).findings
 

@@ -251,6 +251,12 @@ def _module_list(weighed: Weighed) -> Advised | None:
     return None
 
 
+def _test(weighed: Weighed) -> Advised | None:
+    if weighed.case.gate.kind is Kind.TEST_SKIP:
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "running a test risks nothing")
+    return None
+
+
 def _performance(weighed: Weighed) -> Advised | None:
     word = weighed.case.words.performance
     if word and (weighed.case.gets.does in _FULL or weighed.case.gets.does in (Does.REFUSES, Does.NOTHING)):
@@ -275,7 +281,12 @@ def _costly(weighed: Weighed) -> Advised | None:
     if weighed.contested:
         return Advised(Advice.CONTESTED, weighed.today, "good sources disagree")
     if weighed.harm or weighed.case.words.collective:
-        return Advised(Advice.WIDEN_PERF_RISK, weighed.today, "it ran slower elsewhere", weighed.case.words.collective)
+        return Advised(
+            Advice.WIDEN_PERF_RISK,
+            weighed.today,
+            "it cost time, or went wrong, for some who opened it",
+            weighed.case.words.collective,
+        )
     return None
 
 
@@ -327,6 +338,7 @@ RULES: tuple[Rule, ...] = (
     _listed,
     _known_bad,
     _module_list,
+    _test,
     _performance,
     _sibling,
     _block_scaled,

@@ -249,11 +249,14 @@ def _common(failing: Iterable[tuple[Need, ...]]) -> tuple[Need, ...]:
 
 
 def place_of(gate: Gate, shut: Shut) -> Place:
-    """Where a finding points: the list, the arm of the nearest relative, or the condition that refuses."""
+    """Where a finding points: the list, the arm of the nearest relative, or the condition that refuses.
+
+    `#else` is a line of its own to point at; the else of a language is not.
+    """
     if gate.kind in LISTS:
         return gate.place
     index = shut.missed.index
-    if index == REST or gate.arms[index].is_else:
+    if index == REST or (gate.arms[index].is_else and gate.layer is not Layer.PREPROCESSOR):
         index = shut.gets.index
     if index == REST:
         return gate.place

@@ -59,6 +59,8 @@ def _level_of_opening(case: Case, advised: Advised, found: Known) -> Level:
     level = _LEVEL_BY_ADVICE.get(advised.advice, Level.MEDIUM)
     if advised.advice is Advice.LEAVE:
         return level
+    if advised.today is Consequence.NO_EFFECT:
+        return Level.INFO
     weighty = any(n.feature.group.startswith(_WEIGHTY) for n in case.needs.sure)
     if found.harm or case.words.collective or weighty:
         return Level.HIGH if advised.because != "sibling" else Level.MEDIUM
@@ -70,6 +72,8 @@ def _score(weighed: Weighed, advised: Advised) -> int:
     if advised.advice is Advice.LEAVE:
         return 10 if weighed.case.needs.absent() else 5
     today = advised.today
+    if today is Consequence.NO_EFFECT:
+        return 15
     use = 3 if weighed.half(Half.DEFINITION) else 0  # stands under the definition of its macro
     if today in _SILENT:
         return min(100, _SILENT[today] + (2 if weighed.case.problem is Problem.EXCLUDED else 0)) - use
@@ -81,13 +85,13 @@ def _score(weighed: Weighed, advised: Advised) -> int:
 
 def _reasons(weighed: Weighed, advised: Advised, found: Known) -> list[Reason]:
     case, selection, catalog = weighed.case, weighed.selection, weighed.catalog
-    reasons = [_decisive(case, advised)]
+    warning, other = _from_reports(found)
+    reasons = [_decisive(case, advised), *warning]
     reasons += _on_features(case, selection, catalog)
     reasons += _on_suffix(case, selection, catalog)
     reasons += _on_resource(case, catalog, selection)
     reasons += [_on_pair(p) for p in weighed.pairs[:3]]
-    reasons += _from_reports(found)
-    return reasons
+    return reasons + other
 
 
 def _decisive(case: Case, advised: Advised) -> Reason:
@@ -151,17 +155,17 @@ def _on_pair(pair: Pair) -> Reason:
     )
 
 
-def _from_reports(found: Known) -> list[Reason]:
-    """What others saw, both sides where they contradict."""
+def _from_reports(found: Known) -> tuple[list[Reason], list[Reason]]:
+    """What others saw: warnings, with both sides where they contradict, and everything else."""
     harm, help_ = chosen(found, "harm"), chosen(found, "help")
     contested, neutral = chosen(found, "contested"), chosen(found, "neutral")
-    reasons = []
+    warning, other = [], []
     if contested or (harm and help_):
-        reasons.append(Reason("contested: reports disagree", (*contested, *harm, *help_)))
+        warning.append(Reason("contested: reports disagree", (*contested, *harm, *help_)))
     elif harm:
-        reasons.append(Reason("others saw harm", harm))
+        warning.append(Reason("others saw harm", harm))
     elif help_:
-        reasons.append(Reason("others saw it work", help_))
+        other.append(Reason("others saw it work", help_))
     if neutral:
-        reasons.append(Reason("also known", neutral))
-    return reasons
+        other.append(Reason("also known", neutral))
+    return warning, other

@@ -91,11 +91,21 @@ def _best(landing: list[Branch]) -> Branch:
 
 def _missed(branch: Branch, gets: Branch, selection: Selection) -> bool:
     """Whether peers take a working branch that no variant of the target takes, or might take."""
-    if not branch.works or branch is gets or not branch.yes & selection.peers:
+    if branch is gets or not branch.yes & selection.peers or not (branch.works or _passes(branch, gets)):
         return False
     if branch.conditional or not gets.works:
         return not (branch.yes | branch.maybe) & selection.mask
     return False
+
+
+_LOUD = frozenset({Does.RAISES, Does.ASSERTS, Does.TRAPS, Does.ERRORS, Does.SKIPS})
+
+
+def _passes(branch: Branch, gets: Branch) -> bool:
+    """Whether others get past a check at which the target fails: that nothing follows in the function is no matter."""
+    return (
+        branch.index == REST and branch.effect.does is Does.NOTHING and gets.conditional and gets.effect.does in _LOUD
+    )
 
 
 def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> bool:
