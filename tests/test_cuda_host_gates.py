@@ -69,7 +69,8 @@ def test_truth_of_a_gpu_is_that_of_its_sm_and_the_host_pass_stays_unknown() -> N
         "void f(int v) { int major = v / 1000; if (major >= 12) g(); }",
         "void f() { int v; cudaRuntimeGetVersion(&v); int cuda_major = v / 1000; if (cuda_major < 12) g(); }",
         "void f(D driver) { if (driver_version.major >= 12) g(); }",
-        "void f() { int major = 0; cudaDeviceGetAttribute(&major, cudaDevAttrMultiProcessorCount, 0); if (major > 90) g(); }",
+        "void f() {\n  int major = 0;\n  cudaDeviceGetAttribute(&major, cudaDevAttrMultiProcessorCount, 0);\n"
+        "  if (major > 90) g();\n}",
         "template <int Arch> void f() { if constexpr (Arch >= 90) { g(); } }",
         "void f(int mma_sm) { if (mma_sm == 1) g(); else if (mma_sm == 2) h(); }",
         "// when sm < 80\nvoid f() { g(); }",
@@ -125,7 +126,8 @@ class Runner {
     ],
 )
 def test_checks_admit_and_refuse(check: str, does: Does) -> None:
-    code = f"void f() {{\n  int major = 0;\n  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);\n  {check};\n  run();\n}}\n"
+    read = "int major = 0;\n  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);"
+    code = f"void f() {{\n  {read}\n  {check};\n  run();\n}}\n"
     found = gate(code)
     assert found.kind is Kind.CHECK
     assert admits(found.arms[0]) == {100, 101, 103, 107}
@@ -391,7 +393,8 @@ inline constexpr bool is_major_v = is_major<Major>::value;
 
 
 def test_variable_templates_are_followed_to_the_macro() -> None:
-    use = "__device__ void f() {\n  if constexpr (arch::is_major_v<10> || arch::is_major_v<11>) {\n    g();\n  } else {\n    __trap();\n  }\n}\n"
+    test = "arch::is_major_v<10> || arch::is_major_v<11>"
+    use = f"__device__ void f() {{\n  if constexpr ({test}) {{\n    g();\n  }} else {{\n    __trap();\n  }}\n}}\n"
     files, _ = linked(condition=CONDITION, use=use)
     (found,) = files["use"].gates
     assert admits(found.arms[0]) == {100, 101, 103, 107, 110}
@@ -399,12 +402,51 @@ def test_variable_templates_are_followed_to_the_macro() -> None:
     assert {r.path for r in found.related} == {"condition"}
 
 
+# lists
+
+
+LISTS = """static const std::set<int> kSupported = {80, 86, 90, 100};
+static const std::unordered_map<int, Tile> kTiles =
+    {
+        {80, Tile{64, 64}},
+        {90, Tile{128, 128}},
+    };
+void check(int sm) {
+  if (!kSupported.count(sm)) {
+    throw std::runtime_error("unsupported");
+  }
+  run();
+}
+Tile pick(int sm_version) {
+  auto it = kTiles.find(sm_version);
+  if (it == kTiles.end()) return fallback();
+  return it->second;
+}
+void use(int arch) {
+  const std::vector<int> ok{90, 100};
+  if (std::find(ok.begin(), ok.end(), arch) != ok.end()) { fast(); } else { slow(); }
+}
+"""
+
+
+def test_lists_and_tables_are_gates_at_their_literals() -> None:
+    supported, tiles, local = gates(LISTS)
+    assert [g.kind for g in (supported, tiles, local)] == [Kind.ALLOW_LIST] * 3
+    assert [g.place.line for g in (supported, tiles, local)] == [1, 3, 19]
+    assert [r.line for g in (supported, tiles, local) for r in g.related] == [8, 15, 20]
+    assert admits(supported.arms[0]) == {80, 86, 90, 100}
+    assert (supported.rest.does, supported.rest.message) == (Does.RAISES, "unsupported")
+    assert admits(tiles.arms[0]) == {80, 90}
+    assert admits(local.arms[0]) == {90, 100}
+    assert local.arms[0].calls == ("fast",)
+
+
 # honesty
 
 
 def test_what_cannot_be_read_is_undecided_with_names() -> None:
     found = facts(
-        "void f(int sm) {\n  int limit = table[sm];\n  if (use_tma || other(sm) > limit) g();\n  if (sm >= 90) h();\n}\n"
+        "void f(int sm) {\n  int n = table[sm];\n  if (use_tma || other(sm) > n) g();\n  if (sm >= 90) h();\n}\n"
     )
     assert [g.place.line for g in found.gates] == [4]
 

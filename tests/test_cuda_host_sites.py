@@ -92,7 +92,8 @@ def test_device_halves_kernels_and_launches() -> None:
     ],
 )
 def test_static_shared_memory_in_bytes(declaration: str, size: int) -> None:
-    code = f"#define SIZE (8 * 1024)\nconstexpr int kStages = 4;\nstatic constexpr int kTile = 1024;\n__global__ void k() {{\n  {declaration}\n}}\n"
+    constants = "#define SIZE (8 * 1024)\nconstexpr int kStages = 4;\nstatic constexpr int kTile = 1024;\n"
+    code = f"{constants}__global__ void k() {{\n  {declaration}\n}}\n"
     (site,) = sites(code, SiteKind.STATIC_SHARED)
     assert (site.value, site.place.line, site.function) == (size, 5, "k")
 

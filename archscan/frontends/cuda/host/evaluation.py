@@ -13,6 +13,7 @@ from archscan.frontends.cuda.host.traversal import statements
 from archscan.frontends.cuda.host.values import (
     NO_BASIS,
     Basis,
+    Listing,
     Origin,
     Payload,
     Value,
@@ -32,6 +33,8 @@ from archscan.model.truth import UNKNOWN, Truth, always
 _DEPTH = 8  # calls and constants followed inside each other
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load", "min", "max"})
+_LONGEST_LIST = 64
+_LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
 _KNOWN_MACROS = frozenset({"__CUDACC__", "__NVCC__", "__cplusplus", "__CUDA__"})
 _UNDEFINED_MACROS = frozenset(
@@ -75,7 +78,9 @@ class Evaluator:
             case Op.CALL:
                 return self._call(expr, scope)
             case Op.GROUP:
-                return self._tuple(expr.args, scope)
+                listed = self._tuple(expr.args, scope)
+                listing = Listing(scope.path, expr.place, expr.text)
+                return listed.based(Basis(listings=frozenset({listing}))) if len(expr.args) > 1 else listed
             case Op.CHOICE:
                 return self._choice(expr, scope)
             case Op.UNARY | Op.BINARY:
@@ -179,10 +184,13 @@ class Evaluator:
 
     def _tuple(self, args: tuple[Expr, ...], scope: Scope) -> Value:
         result = constant((), self.universe.device)
-        for arg in args[:4]:
+        for arg in args[:_LONGEST_LIST]:
             if arg.op is Op.OPAQUE and arg.name == "owner":
                 continue
-            part = mapped(self.value(arg, scope), lambda p: (p,))
+            value = self.value(arg, scope)
+            if not value.cases:
+                value = replace(constant(arg.text, self.universe.device), basis=value.basis)
+            part = mapped(value, lambda p: (p,))
             result = paired(result, part, _joined)
         return result
 
@@ -194,6 +202,9 @@ class Evaluator:
     def _operation(self, expr: Expr, scope: Scope) -> Value:
         if expr.name in ("&&", "||", "!"):
             return value_of(self.condition(expr, scope))
+        if expr.name in ("==", "!=") and len(expr.args) == 2 and expr.args[1].name in ("end", "cend"):
+            found_there = self.value(expr.args[0], scope)  # iterator == list.end(): not found
+            return found_there if expr.name == "!=" else mapped(found_there, lambda p: int(not p))
         args = [self.value(a, scope) for a in expr.args]
         if len(args) == 2:
             if expr.name in ("<", "<=", ">", ">=") and any(self._is_choice(a) for a in args):
@@ -233,13 +244,29 @@ class Evaluator:
         plain = expr.args[:-1] if owner else expr.args
         if expr.name in _COPIES and (plain or owner):
             return self.value(plain[0] if plain else owner.args[0], scope)  # type: ignore[union-attr]
-        found = self._helper(expr, plain, scope)
+        found = self._helper(expr, plain, scope) or self._member_of(expr, plain, owner, scope)
         if found is not None:
             return found
         if expr.name in ("major", "minor") and owner is not None and "ver" in owner.text.lower():
             return unknown(expr.text)
         seeded = self._seeded(expr.name, expr.text, call=True)
         return seeded if seeded.cases else self._passed_through(expr, plain, scope) or seeded
+
+    def _member_of(self, expr: Expr, args: tuple[Expr, ...], owner: Expr | None, scope: Scope) -> Value | None:
+        """Whether a capability is in a list: `list.count(sm)`, `table.find(sm)`, `std::find(begin, end, sm)`."""
+        if expr.name not in _LOOKUPS or not args:
+            return None
+        container = owner.args[0] if owner else args[0].args[-1] if args[0].args else args[0]
+        if container.name == "owner" and container.args:
+            container = container.args[0]
+        listed, item = self.value(container, scope), self.value(args[-1], scope)
+        if not item.basis.arch or not listed.basis.listings:
+            return None
+        found = paired(listed, item, _holds)
+        admitted = verdict_of(found).assumed.yes
+        outer = min(listed.basis.listings, key=lambda listing: listing.place.start)
+        basis = replace(found.basis, listings=frozenset({replace(outer, admitted=admitted)}))
+        return replace(found, basis=basis) if found.cases else None
 
     def _passed_through(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
         """A capability given to an unknown function named after capabilities comes back as it is, by assumption."""
@@ -355,6 +382,11 @@ def _pruned(both: Verdict, left: Verdict, right: Verdict, device: int) -> Verdic
     if both.truth.unknown(device) == 0:
         return Verdict(both.truth, both.assumed, replace(both.basis, unknowns=frozenset(), assumes=frozenset()))
     return both
+
+
+def _holds(listed: Payload, item: Payload) -> Payload | None:
+    found = values.holds(listed, item)
+    return None if found is None else int(found)
 
 
 def _joined(left: Payload, right: Payload) -> Payload | None:

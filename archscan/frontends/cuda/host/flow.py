@@ -345,7 +345,7 @@ class Flow:
 
     def _loop(self, loop: Loop) -> None:
         before = self.live
-        live, env = self._inside(loop.body, before, Verdict(UNKNOWN, before.assumed))
+        _, env = self._inside(loop.body, before, Verdict(UNKNOWN, before.assumed))
         self.live = before
         for name, value in env.items():
             if self.env.get(name) is not value and not value.basis.arch:

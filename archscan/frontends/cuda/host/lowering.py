@@ -177,7 +177,9 @@ class Lowering:
         for child in node.named_children:
             self._declaration(child, scope, template, guards)
 
-    def _declaration(self, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]) -> None:
+    def _declaration(  # noqa: PLR0912 one case per kind of node
+        self, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]
+    ) -> None:
         match node.type:
             case "template_declaration":
                 parameters = node.child_by_field_name("parameters")
@@ -500,7 +502,9 @@ class Lowering:
         self.nesting -= 1
         return found
 
-    def _statement_of(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
+    def _statement_of(  # noqa: PLR0912 one case per kind of node
+        self, node: Node, after: tuple[Node, ...]
+    ) -> list[Statement]:
         match node.type:
             case "compound_statement" | "else_clause":
                 return list(self._block(node.named_children, after))
@@ -755,7 +759,7 @@ class Lowering:
 
     # expressions
 
-    def expr(self, node: Node, depth: int = 0) -> Expr:
+    def expr(self, node: Node, depth: int = 0) -> Expr:  # noqa: PLR0912 one case per kind of node
         """The expression at a node."""
         if depth > _DEPTH:
             return Expr(Op.OPAQUE, self.place(node), self.text(node)[:80])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Names are looked for in a copy in lower case without blanks and closing brackets, where `(Sm) >= 90` is `(sm\2\1` + `90`
+# Names are looked for in a copy in lower case without blanks and closing brackets: `(Sm) >= 90` is `(sm\2\190` there
 _SQUEEZED = bytes(
     0x02 if c in b"<>!" else 0x01 if c == 0x3D else c | 0x20 if 0x41 <= c <= 0x5A else c for c in range(256)
 )
@@ -19,15 +19,22 @@ _CONSTANT = re.compile(
 )
 _NAMED = re.compile(rb"[\x01\x02]{1,2}(?=[a-z_])[\w:]*?(?:sm_?\d\d|cc_\d|_cc_[a-z0-9])")
 _SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major|version)_?(?:\(\d*)?[{/%]")
+_LOOKUP = re.compile(rb"(?:count|find|contains|at)\([^;{}]*?(?:sm|cc|arch|major|version|capability)_?[\x01\x02;,{!&|]")
+_LOOKUPS = (b".count(", b".find(", b".contains(", b"std::find(")
 _CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
-_SOURCES = (b"SMVersion(", b"SmVersion(", b"sm_version_num(", b"get_sm_version(", b"sm_arch(", b"omputeCapability(", b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first")  # fmt: skip
+_SOURCES = (
+    b"SMVersion(", b"SmVersion(", b"sm_version_num(", b"get_sm_version(", b"sm_arch(", b"omputeCapability(",
+    b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first",
+)  # fmt: skip
 
 _REVERSED = tuple(operator + name for name in (b"sm", b"cc", b"arch", b"major") for operator in (b"\x01", b"\x02"))
 _NAME_ENDS = re.compile(rb"_?(?:v|major|\W|\Z)|_\W")
 _ASKED = (b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(", b"major*10")
 _DIVIDED = (b"sm", b"sm_", b"cc", b"arch", b"ersion", b"apability")  # sm / 10
-_VALUES = (b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc", b".major",
-           b">major", b"sm_arch")  # fmt: skip
+_VALUES = (
+    b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc",
+    b".major", b">major", b"sm_arch",
+)  # fmt: skip
 _ALWAYS_WHOLE = 1 << 15  # smaller files are parsed whole
 
 
@@ -50,6 +57,8 @@ def asks_for_architecture(data: bytes) -> bool:
     if _divides(squeezed) or any(_compares_number(squeezed, needle) for needle in _REVERSED):
         return True
     if b"ifconstexpr(" in squeezed and _CONSTEXPR.search(squeezed):
+        return True
+    if any(lookup in squeezed for lookup in _LOOKUPS) and _LOOKUP.search(squeezed):
         return True
     return b"switch(" in squeezed and _SWITCH.search(squeezed) is not None
 

@@ -20,7 +20,7 @@ from archscan.frontends.cuda.host.syntax import (
     Summary,
     Switch,
 )
-from archscan.frontends.cuda.host.values import Basis, Origin, Verdict, verdict_of
+from archscan.frontends.cuda.host.values import Basis, Listing, Origin, Verdict, verdict_of
 from archscan.frontends.cuda.liveness import Liveness, Point
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
@@ -219,6 +219,10 @@ class GateRecorder:
         arms = tuple(self._arms(drafts, kind, scope, live))
         origins = sorted({o for d in drafts for o in d.verdict.basis.origins})
         first = next((a for a, d in zip(arms, drafts, strict=True) if d.verdict.basis.arch), arms[0])
+        listings = [i for d in decided for i in d.verdict.basis.listings if i.path == self.path and i.admitted]
+        if listings and kind is not Kind.SWITCH:
+            self._list_gate(min(listings, key=lambda item: item.place.start), arms, rest, scope, asked)
+            return
         self.gates.append(
             Gate(
                 path=self.path,
@@ -235,6 +239,33 @@ class GateRecorder:
                 ),
                 near=near,
                 symbols=tuple(dict.fromkeys([*([symbol] if symbol else []), *asked])),
+            )
+        )
+
+    def _list_gate(self, listing: Listing, arms: tuple[Arm, ...], rest: Effect, scope: Scope, asked: list[str]) -> None:
+        """A list that a condition looks the capability up in: one arm for what it admits, at the list."""
+        first = arms[0]
+        others = arms[1].effect if len(arms) > 1 else rest
+        if not first.own.yes & listing.admitted:  # if (!list.count(sm)) throw
+            device = self.evaluator.universe.device
+            reach = first.truth.yes | first.truth.no
+            own, truth, assumed = ~first.own, (~first.truth).only(reach), (~first.assumed).only(device)
+            arm = replace(first, own=own, truth=truth, assumed=assumed, effect=others, features=(), calls=(), body=None)
+            others = first.effect
+        else:
+            arm = first
+        use = Related(self.path, first.place.line, Role.CALLER, "asked here")
+        self.gates.append(
+            Gate(
+                path=self.path,
+                layer=Layer.HOST,
+                kind=Kind.ALLOW_LIST,
+                place=listing.place,
+                arms=(replace(arm, place=listing.place, condition=listing.text, focus=None),),
+                rest=others,
+                scope=_around(scope.function, first.place),
+                related=(use,),
+                symbols=tuple(dict.fromkeys(asked)),
             )
         )
 

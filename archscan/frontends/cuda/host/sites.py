@@ -149,7 +149,7 @@ _COLUMN_ONE = re.compile(rb"^(?=[A-Za-z_])(?!namespace|extern|struct|class|enum|
 
 
 def outermost(data: bytes, begin: int) -> str:
-    """The function that starts in column one behind `begin`, up to the next brace that closes there; "" if none does."""
+    """The function that starts in column one behind `begin`, before a brace closes there; "" if none does."""
     end = data.find(b"\n}", begin + 1)
     found = _COLUMN_ONE.search(data, begin, min(end if end >= 0 else len(data), begin + _LONGEST_HEADER))
     return function_name(_QUALIFIER.sub(b"", found[0])) if found else ""

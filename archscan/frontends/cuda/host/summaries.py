@@ -30,7 +30,8 @@ _LONGEST = 1 << 15  # of longer code only the beginning is read
 _BRACE = re.compile(rb"[{}]")
 _KEYWORDS = frozenset(
     b"if for while switch return sizeof throw catch else case do and or not alignof decltype static_cast const_cast "
-    b"reinterpret_cast dynamic_cast constexpr noexcept template typename new delete asm volatile static_assert defined".split()
+    b"reinterpret_cast dynamic_cast constexpr noexcept template typename new delete asm volatile static_assert "
+    b"defined".split()
 )
 _FALSE_ASSERT = re.compile(rb"\bassert\s*\(\s*(?:false|0|!\s*\")")
 _FALSE_CHECK = re.compile(rb"\b[A-Z][A-Z0-9_]*(?:CHECK|ASSERT|ENFORCE)[A-Z0-9_]*\s*\(\s*(?:false|0)\s*,")

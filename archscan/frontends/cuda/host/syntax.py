@@ -1,4 +1,4 @@
-"""The small syntax that C++ functions are reduced to: enough to evaluate capability conditions, small enough to cache."""
+"""The small syntax that C++ is reduced to: enough to evaluate capability conditions, small enough to cache."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A named value: enumerator, constexpr, variable template, object-like macro, or X<..> derived from bool_constant."""
+    """A named value: enumerator, constexpr, variable template, object-like macro, class derived from bool_constant."""
 
     name: str
     scope: str

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from archscan.model.gate import Place
 from archscan.model.target import Universe
 from archscan.model.truth import Truth
 
@@ -30,6 +31,16 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """A list or table of capabilities that a value was looked up in."""
+
+    path: str
+    place: Place
+    text: str
+    admitted: int = 0  # the targets found in it; 0 = not looked up
+
+
+@dataclass(frozen=True, slots=True)
 class Basis:
     """What a value rests on."""
 
@@ -37,6 +48,7 @@ class Basis:
     assumes: frozenset[str] = frozenset()  # conditions taken as met
     origins: frozenset[Origin] = frozenset()
     arch: bool = False  # depends on the architecture
+    listings: frozenset[Listing] = frozenset()
 
     def __or__(self, other: Basis) -> Basis:
         return Basis(
@@ -44,6 +56,7 @@ class Basis:
             self.assumes | other.assumes,
             self.origins | other.origins,
             self.arch or other.arch,
+            self.listings | other.listings,
         )
 
 
@@ -159,6 +172,20 @@ def value_of(verdict: Verdict) -> Value:
 def capability(universe: Universe) -> Value:
     """The GPU's capability; a suffix variant is its SM, the host pass has none and stays unknown."""
     return Value(_by_target(universe, Capability), 0, Basis(arch=True))
+
+
+def holds(listed: Payload, item: Payload) -> bool | None:
+    """Whether a list of capabilities, or of rows that begin with one, has the item; None if it is no such list."""
+    if not isinstance(listed, tuple) or not listed:
+        return None
+    found = False
+    for entry in listed:
+        key = entry[0] if isinstance(entry, tuple) and entry else entry
+        equal = _compared("==", item, key)
+        if equal is None:
+            return None
+        found = found or bool(equal)
+    return found
 
 
 def major(universe: Universe) -> Value:
