@@ -259,3 +259,9 @@ def test_vendored_code_is_counted_without_a_search_for_features() -> None:
         assert index is not None
         (gate,) = end.gates(index, end.link({"third_party/a.h": index}, context), context).gates
         assert len(gate.arms[0].features) == features and words(gate.arms[0], "sm_90") == "y"
+
+
+def test_macros_of_a_library_that_was_not_scanned_are_gates_of_unknown_truth() -> None:
+    (gate,) = gates("#if defined(CUTE_ARCH_MMA_SM90A_ENABLED)\n mma();\n#endif\n")
+    assert words(gate.arms[0], "sm_90", "sm_90a", "host") == "uuu" and not gate.names_arch
+    assert gate.arms[0].unknowns == gate.derived_from == ("CUTE_ARCH_MMA_SM90A_ENABLED",)

@@ -16,6 +16,7 @@ KEYS = (
     "toolkit",
     "known_undefined",
     "undefined_patterns",
+    "derived_elsewhere",
     "tool",
     "measured",
     "extended",
@@ -46,6 +47,7 @@ def compile_macros(raw: Any, universe: Universe, where: str) -> MacroFacts:
         toolkit={name: text(value, where) for name, value in mapping(root.get("toolkit"), where).items()},
         known_undefined=frozenset(mapping(root.get("known_undefined"), where)),
         undefined_like=tuple(texts(p, where)[0] for p in sequence(root.get("undefined_patterns"), where)),
+        derived_elsewhere=tuple(texts(p, where)[0] for p in sequence(root.get("derived_elsewhere"), where)),
         unsettled=frozenset(mapping(root.get("unsettled"), where)),
     )
 

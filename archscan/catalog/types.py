@@ -42,6 +42,12 @@ class MacroFacts:
     undefined_like: tuple[str, ...] = ()  # regular expressions for whole names of the same kind
     unsettled: frozenset[str] = frozenset()  # defined in both passes, with a value that the build decides
 
+    derived_elsewhere: tuple[str, ...] = ()  # the same, of macros that known libraries derive from the architecture
+
+    def is_derived_elsewhere(self, name: str) -> bool:
+        """Whether a known library derives `name` from the architecture."""
+        return any(re.fullmatch(pattern, name) for pattern in self.derived_elsewhere)
+
     def toolkit_values(self, cuda: str) -> dict[str, str]:
         """The toolkit macros for `--cuda` such as 13.0: CUDART_VERSION -> 13000."""
         major, _, minor = cuda.partition(".")

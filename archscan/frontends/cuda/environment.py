@@ -41,6 +41,10 @@ class Compiler:
         """Whether a `#define` in the project cannot change it: compiler macros that carry the target."""
         return names_architecture(name) and name not in self.given
 
+    def is_derived_elsewhere(self, name: str) -> bool:
+        """Whether a known library, scanned or not, derives the macro from the architecture."""
+        return self._facts.is_derived_elsewhere(name)
+
     def cuda_version(self) -> State:
         """`CUDA_VERSION` in a file that includes <cuda.h>."""
         return uniform(Definition(None, self._toolkit.get(_FROM_CUDA_H, "")), self.everything)

@@ -96,7 +96,7 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTabl
     needed = needed_names(index.events for index in indexes.values())
     defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guard_start, needed))}
     dependencies = _dependencies(defined)
-    derived = _derived(dependencies)
+    derived = _derived(dependencies) | {n for n in needed if compiler.is_derived_elsewhere(n)}
     features = _closure(derived, dependencies)
     tracked = features | _closure(_tested_beside(indexes, derived), dependencies)
     includes = Includes({path: index.includes for path, index in indexes.items()})
