@@ -110,6 +110,7 @@ class Interpreter:
         self.lanes = lanes
         self.depth = 0
         self.steps = 0
+        self.cut_short = 0  # evaluations that met a limit or themselves: what rests on them is not remembered
         self.trace: list[Related] = []
         self.environment: dict[str, None] = {}
         self._frames: dict[str, Frame] = {}
@@ -223,16 +224,18 @@ class Interpreter:
         known = module.memo.get(key)
         if known is None:
             outer, self.trace = self.trace, []
+            whole = self.cut_short
             value = self._member(module, name)
             known = (value, _distinct(self.trace))
             self.trace = outer
-            if self.depth <= _DEPTH and self.steps <= _STEPS:
+            if whole == self.cut_short:
                 module.memo[key] = known
         self.trace.extend(known[1])  # type: ignore[index]
         return known[0]  # type: ignore[index]
 
     def _member(self, module: Module, name: str) -> Value:
         if self.depth > _DEPTH:
+            self.cut_short += 1
             return Unknown((name,))
         frame = self.module_frame(module)
         if module.scope.holds(name):
@@ -283,8 +286,11 @@ class Interpreter:
         known = frame.memo.get(key)
         if known is None:
             outer, self.trace = self.trace, []
+            whole = self.cut_short
             value = self._join(name, frame, before, chain, start, arm)
-            known = frame.memo[key] = (value, _distinct(self.trace))
+            known = (value, _distinct(self.trace))
+            if whole == self.cut_short:
+                frame.memo[key] = known
             self.trace = outer
         self.trace.extend(known[1])
         return known[0]
@@ -355,6 +361,7 @@ class Interpreter:
     def _bound(self, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
         key = ("bind", binding.node.start_byte, binding.name, binding.index)
         if key in frame.busy or self.depth > _DEPTH or self.steps > _STEPS:
+            self.cut_short += 1
             return Unknown((binding.name,))
         frame.busy.add(key)
         try:
@@ -475,10 +482,14 @@ class Interpreter:
             return known[0]
         handler = _HANDLERS.get(node.type)
         self.steps += 1
-        if handler is None or key in frame.busy or self.depth > _DEPTH or self.steps > _STEPS:
+        if handler is None:
+            return Unknown((oneline(node, 60),))
+        if key in frame.busy or self.depth > _DEPTH or self.steps > _STEPS:
+            self.cut_short += 1
             return Unknown((oneline(node, 60),))
         frame.busy.add(key)
         outer, self.trace = self.trace, []
+        whole = self.cut_short
         try:
             self.depth += 1
             try:
@@ -489,7 +500,8 @@ class Interpreter:
             frame.busy.discard(key)
             mine, self.trace = _distinct(self.trace), outer
         self.trace.extend(mine)
-        frame.memo[key] = (value, mine)
+        if whole == self.cut_short:
+            frame.memo[key] = (value, mine)
         return value
 
     def truth(self, value: Value) -> Value:
@@ -1076,6 +1088,7 @@ class Interpreter:
         if not isinstance(callee, FuncV):
             return Outcome(Unknown(("call",)))
         if self.depth > _DEPTH or self.steps > _STEPS:
+            self.cut_short += 1
             return Outcome(Unknown(("too deep",)))
         key = self._call_key(callee, args, keywords)
         if key is not None and key in self._calls:
@@ -1083,6 +1096,7 @@ class Interpreter:
             self.trace.extend(trace)
             return outcome
         outer, self.trace = self.trace, []
+        whole = self.cut_short
         self.depth += 1
         try:
             outcome = self._run(callee, args, keywords)
@@ -1093,7 +1107,7 @@ class Interpreter:
             mine = (_definition_of(callee), *mine[:_TRACE])
         self.trace = outer
         self.trace.extend(mine)
-        if key is not None:
+        if key is not None and whole == self.cut_short:
             self._calls[key] = (outcome, mine)
         return outcome
 
@@ -1115,8 +1129,12 @@ class Interpreter:
             outer, self.trace = self.trace, []
             body = child(function, "body")
             frame = self.frame_at(module, module.descend(body.start_byte)) if body is not None else None
-            module.memo[key] = frame is not None and self._mixed(body, frame)
+            whole = self.cut_short
+            mixed = frame is not None and self._mixed(body, frame)
             self.trace = outer
+            if whole != self.cut_short:
+                return mixed
+            module.memo[key] = mixed
         return bool(module.memo[key])
 
     def _mixed(self, body: Node | None, frame: Frame) -> bool:
