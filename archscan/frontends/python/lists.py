@@ -15,6 +15,7 @@ from archscan.frontends.python.knowledge import Requirement
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.notes import images_in, names_in, said_in
 from archscan.frontends.python.scopes import Binding
+from archscan.frontends.python.skips import visit_mark
 from archscan.frontends.python.syntax import (
     arguments,
     docstring,
@@ -210,6 +211,8 @@ def visit_argument(scan: ModulePass, path: list[Node]) -> None:
     """A list literal given by position to a callee that raises for what it leaves out."""
     value = path[-1]
     call = path[-3] if len(path) > 2 and path[-3].type == "call" else None
+    if visit_mark(scan, path):
+        return
     if call is None or value.type not in ("list", "tuple", "set") or not scan.once(value, "argument"):
         return
     if len(path) > 3 and path[-4].type == "decorator":
