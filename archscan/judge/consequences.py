@@ -152,7 +152,8 @@ def _of_fallback(case: Case) -> Consequence:
         return Consequence.LOAD_ERROR if case.gate.kind is Kind.BUILD_LIST else Consequence.SLOW_FALLBACK
     if case.gets.does is Does.RETURNS and value is not None and value in ("False", "false", "None"):
         return _of_returned_refusal(case)
-    if case.gate.kind is Kind.TABLE or (_is_constant(value) and _is_constant(missed)):
+    picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
+    if (case.gate.kind is Kind.TABLE and not picks_name) or (_is_constant(value) and _is_constant(missed)):
         return Consequence.DEGRADED_TUNING
     return Consequence.SLOW_FALLBACK
 
