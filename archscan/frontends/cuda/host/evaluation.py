@@ -33,6 +33,7 @@ from archscan.model.truth import UNKNOWN, Truth, always
 _DEPTH = 8  # calls and constants followed inside each other
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load", "min", "max"})
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _LONGEST_LIST = 64
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
@@ -63,6 +64,10 @@ class Evaluator:
     names: Names
     members: Mapping[str, Value] = field(default_factory=dict)
     memo: dict[tuple[int, tuple[Value, ...]], Value] = field(default_factory=dict)
+    spellings: Mapping[int, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.spellings = values.spellings(self.universe)
 
     # values
 
@@ -207,7 +212,7 @@ class Evaluator:
             return found_there if expr.name == "!=" else mapped(found_there, lambda p: int(not p))
         args = [self.value(a, scope) for a in expr.args]
         if len(args) == 2:
-            if expr.name in ("<", "<=", ">", ">=") and any(self._is_choice(a) for a in args):
+            if expr.name in _COMPARISONS and any(self.is_choice(a) for a in args):
                 return unknown(expr.text)
             found = operate(expr.name, args[0], args[1])
             if found is not None and (found.cases or not found.basis.arch):
@@ -217,9 +222,9 @@ class Evaluator:
             return mapped(args[0], lambda p: -p if isinstance(p, int) else None)
         return args[0] if expr.name in ("+", "*", "&") else unknown(expr.text, arch=args[0].basis.arch)
 
-    def _is_choice(self, value: Value) -> bool:
+    def is_choice(self, value: Value) -> bool:
         """Whether a value was picked by the architecture without being one: a tile, a cluster size."""
-        return value.basis.arch and not values.is_capability(value, self.universe)
+        return value.basis.arch and not values.is_capability(value, self.spellings)
 
     def _incomparable(self, expr: Expr, args: list[Value]) -> Value:
         """A comparison without any answer: no capability if the other side is a plain number of another order."""
@@ -273,7 +278,7 @@ class Evaluator:
         if not carries_capability(expr.name) or len(args) != 1:
             return None
         given = self.value(args[0], scope)
-        if not given.basis.arch or not values.is_capability(given, self.universe):
+        if not given.basis.arch or not values.is_capability(given, self.spellings):
             return None
         return Value(
             given.cases, given.covered, given.basis | Basis(assumes=frozenset({f"{expr.text} == {args[0].text}"}))

@@ -300,7 +300,7 @@ class Flow:
 
     def _switch(self, switch: Switch) -> None:
         subject = self.evaluator.value(switch.subject, self.scope)
-        if not subject.cases:
+        if not subject.cases or self.evaluator.is_choice(subject):
             subject = unknown(switch.subject.text)
         conditions = tuple(self._case_condition(switch, case, subject) for case in switch.cases)
         if self.recorder:

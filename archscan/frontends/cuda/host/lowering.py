@@ -43,9 +43,10 @@ from archscan.model.gate import Place
 
 _BLANKS = re.compile(rb"\s*\\?\s+|\\\n")
 _MAY_MATTER = re.compile(rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(")  # a choice, an address, a comparison, a lambda
+_PREDICATE = re.compile(rb"\b(?:is|has|can|supports?|use|enable)\w*\(|\w(?:supported|available)\(|_(?:EQ|NE|GE|GT|LE|LT)\(")
 _SUFFIX = re.compile(r"[uUlLzZ]+$")
 _LONGEST_HELPER = 40  # statements
-_LONG = 20_000  # bytes of a function: of longer ones only statements that may matter are read
+_LONG = 1500  # bytes of a function: of longer ones only statements that may matter are read
 _SHORT = 400  # bytes of a constexpr function: a predicate that a template may be tested with
 _LONGEST_MACRO = 300
 _NESTING = 100  # statements in each other; what is deeper is left out
@@ -460,7 +461,8 @@ class Lowering:
         if node.type in ("return_statement", "throw_statement", "break_statement", "continue_statement"):
             return True
         text = self._bytes(node)
-        return may_ask(text) or any(name.encode() in text for name in self.suspects)
+        known = any(name.encode() in text for name in self.suspects) or any(n.encode() in text for n in self.helpers)
+        return known or may_ask(text) or _PREDICATE.search(text) is not None
 
     def _continued(self, siblings: list[Node], position: int, after: tuple[Node, ...]) -> tuple[list[Option], int]:
         """Arms of the `if` before that an #if cut off: the grammar reads `else if (c) {` as a declaration of `if`."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
 from archscan.model.gate import Place
 from archscan.model.target import Universe
@@ -80,7 +81,7 @@ class Value:
 
     def based(self, basis: Basis) -> Value:
         """This value resting on `basis` as well."""
-        return replace(self, basis=self.basis | basis)
+        return Value(self.cases, self.soft, self.basis | basis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def merged(parts: Iterable[tuple[Payload, int]]) -> tuple[tuple[Payload, int], .
 def mapped(value: Value, function: Callable[[Payload], Payload | None]) -> Value:
     """The function of each payload; None = unknown there."""
     parts = [(function(p), m) for p, m in value.cases]
-    return replace(value, cases=merged((p, m) for p, m in parts if p is not None))
+    return Value(merged((p, m) for p, m in parts if p is not None), value.soft, value.basis)
 
 
 def paired(left: Value, right: Value, function: Callable[[Payload, Payload], Payload | None]) -> Value:
@@ -248,16 +249,26 @@ def operate(name: str, left: Value, right: Value) -> Value | None:
     return None
 
 
-def is_capability(value: Value, universe: Universe) -> bool:
-    """Whether a value is the GPU's capability in some encoding, not a number that was chosen by it (tile, cluster)."""
+@lru_cache(maxsize=4)
+def spellings(universe: Universe) -> dict[int, int]:
+    """For each number, the targets whose capability is written so: 12, 120, 1200 or the minor of 12.0."""
+    found: dict[int, int] = {}
+    for target in universe.targets:
+        if not target.is_host:
+            for number in {target.sm, target.sm // 10, target.sm * 10, target.sm % 10}:
+                found[number] = found.get(number, 0) | universe.bit(target)
+    return found
+
+
+def is_capability(value: Value, known: Mapping[int, int]) -> bool:
+    """Whether a value is the GPU's capability in some spelling, not a number that was chosen by it (tile, cluster)."""
     alike = asked = 0
     for payload, mask in value.cases:
-        for target in universe.members(mask):
-            asked += 1
-            if isinstance(payload, int):
-                alike += payload in (target.sm, target.sm // 10, target.sm * 10, target.sm % 10)
-            else:
-                alike += not isinstance(payload, str)
+        asked += mask.bit_count()
+        if isinstance(payload, int):
+            alike += (mask & known.get(payload, 0)).bit_count()
+        elif not isinstance(payload, str):
+            alike += mask.bit_count()
     return alike * 2 >= asked
 
 
