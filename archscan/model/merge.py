@@ -23,7 +23,7 @@ def _joined(one: FileFacts, other: FileFacts) -> FileFacts:
         one,
         gates=tuple(sorted(gates, key=lambda g: g.place.start)) if one.gates and other.gates else gates,
         sites=one.sites + other.sites,
-        links=one.links + other.links,
+        links=tuple(dict.fromkeys(one.links + other.links)),
         undecided=tuple(dict.fromkeys(one.undecided + other.undecided)),
         suppressions=tuple(dict.fromkeys(one.suppressions + other.suppressions)),
         problems=tuple(dict.fromkeys(one.problems + other.problems)),

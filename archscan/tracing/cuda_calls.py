@@ -27,6 +27,10 @@ _NOT_A_NAME = frozenset(
     b" requires __cluster_dims__ __declspec static_assert defined operator explicit __grid_constant__ __maxnreg__ throw"
     b" asm".split()
 )
+_DECLARED = re.compile(
+    rb"(?:([A-Za-z_]\w*)\s*(?:<[^(){};]{0,400}?>)?\s*::\s*)?~?([A-Za-z_]\w*)\s*(?:<[^<>();{}]*>)?\s*\("
+)
+_VIRTUAL = re.compile(rb"\b(?:virtual|override|final)\b")
 _MACRO_NAME = re.compile(rb"\s+(\w+)")
 
 
@@ -40,6 +44,7 @@ class Definition:
     line: int
     end_line: int
     kind: str  # kernel | function | class | macro
+    qualifier: str = ""  # the class before `::` of a method defined outside of it
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,11 @@ class Unit:
                 text = self._without_methods(definition)
             self._mentions[definition] = frozenset(m.decode() for m in _IDENTIFIER.findall(text))
         return self._mentions[definition]
+
+    def is_virtual(self, definition: Definition) -> bool:
+        """Whether a method can be called through its base class."""
+        header = self.code[definition.start : definition.end].partition(b"{")[0]
+        return definition.kind == "function" and bool(_VIRTUAL.search(header))
 
     def _without_methods(self, cls: Definition) -> bytes:
         parts, offset = [], cls.start
@@ -123,6 +133,7 @@ class _Open:
     name: str
     kind: str  # kernel | function | class | scope | block
     start: int
+    qualifier: str = ""
 
 
 class _Scanner:
@@ -183,10 +194,10 @@ class _Scanner:
             return _Open("", "scope", self.header)
         start = self.header
         text = _without_templates(header)
-        name = _function_name(text)
+        qualifier, name = _function_name(text)
         declared = _CLASS.search(text)
         if name and not (declared and text.find(b"(") > declared.end() and b")" not in text[declared.end() :]):
-            return _Open(name, "kernel" if b"__global__" in header else "function", start)
+            return _Open(name, "kernel" if b"__global__" in header else "function", start, qualifier)
         if declared:
             return _Open(declared.group(1).decode(), "class", start)
         return _Open("", "block" if b"=" in text or b"enum" in text else "scope", start)
@@ -198,13 +209,13 @@ class _Scanner:
     def _close(self, end: int) -> None:
         opened = self.stack.pop()
         if opened.name:
-            self._define(opened.name, opened.kind, opened.start, end)
+            self._define(opened.name, opened.kind, opened.start, end, opened.qualifier)
 
-    def _define(self, name: str, kind: str, start: int, end: int) -> None:
+    def _define(self, name: str, kind: str, start: int, end: int, qualifier: str = "") -> None:
         while start < end and self.code[start] in b" \t\r\n":
             start += 1
         line, end_line = bisect_right(self.lines, start - 1) + 1, bisect_right(self.lines, end - 1) + 1
-        self.definitions.append(Definition(name, start, end, line, end_line, kind))
+        self.definitions.append(Definition(name, start, end, line, end_line, kind, qualifier))
 
     def _in_function(self) -> bool:
         return any(o.kind in ("kernel", "function", "block") for o in self.stack)
@@ -223,11 +234,11 @@ def _without_templates(header: bytes) -> bytes:
     return header
 
 
-def _function_name(text: bytes) -> str:
-    """The name before the first parameter list; "" if the text declares no function."""
+def _function_name(text: bytes) -> tuple[str, str]:
+    """Class (if qualified) and name before the first parameter list; ("", "") if the text declares no function."""
     if re.search(rb"(?<![=!<>+\-*/%&|^])=(?!=)[^()]*$", text) and b"operator" not in text:
-        return ""
-    for match in re.finditer(rb"([A-Za-z_]\w*)\s*(?:<[^<>();{}]*>)?\s*\(", text):
-        if match.group(1) not in _NOT_A_NAME:
-            return match.group(1).decode()
-    return "operator" if b"operator" in text else ""
+        return "", ""
+    for match in _DECLARED.finditer(text):
+        if match.group(2) not in _NOT_A_NAME:
+            return (match.group(1) or b"").decode(), match.group(2).decode()
+    return "", "operator" if b"operator" in text else ""

@@ -58,10 +58,11 @@ class Reach:
         """Every definition that the C++ name `name` can reach, itself included."""
         outer, _, short = name.rpartition("::")
         cls = outer.rpartition("::")[2]
-        starts = [
-            p for p in self._names.get(short, ()) if not cls or ((c := self._owner(p)) and c.definition.name == cls)
-        ]
-        return self.from_places(starts)
+        named = self._names.get(short, ())
+        if cls:
+            return self.from_places(p for p in named if (c := self._owner(p)) and c.definition.name == cls)
+        free = [p for p in named if self._owner(p) is None]  # an exported name means a function before any method
+        return self.from_places(free or named)
 
     def from_places(self, starts: Iterable[Place]) -> frozenset[Place]:
         """Everything reachable from `starts`. A method counts only once its class is named too."""
@@ -104,23 +105,27 @@ class Reach:
     def _mentioned(self, place: Place) -> tuple[Place, ...]:
         """The definitions named in a body, as far as its translation units see them or another source defines them.
 
-        Of a class its constructors and operators too: they are called without their name.
+        Of a class its constructors, operators and virtual methods too: they are called without their name.
         """
         if place not in self._edges:
             unit, visible = self._code.unit(place.path), self._seen_from[place.path]
             found: list[Place] = []
             for name in unit.mentions(place.definition) & self._names.keys():
                 near = [p for p in self._names[name] if p.path in visible]
-                found += near or [p for p in self._names[name] if self._is_linked(p)]
+                found += near or [p for p in self._names[name] if self._is_linked(p, visible)]
             for member in unit.members.get(place.definition, ()):
-                if member.name in (place.definition.name, "operator"):
+                if member.name in (place.definition.name, "operator") or unit.is_virtual(member):
                     found.append(Place(place.path, member))
             self._edges[place] = tuple(p for p in found if p != place)
         return self._edges[place]
 
-    def _is_linked(self, place: Place) -> bool:
-        """Whether another translation unit can reach it: a function of a source file, not of a header."""
-        return place.path in self._visible and place.definition.kind == "function"
+    def _is_linked(self, place: Place, visible: frozenset[str]) -> bool:
+        """Whether another translation unit can reach it: a function of a source file, or a method of a seen class."""
+        if place.definition.kind != "function":
+            return False
+        qualifier = place.definition.qualifier
+        seen = any(p.path in visible and p.definition.kind == "class" for p in self._names.get(qualifier, ()))
+        return seen if qualifier else place.path in self._visible
 
     def _owner(self, place: Place) -> Place | None:
         owner = self._code.unit(place.path).owners.get(place.definition)

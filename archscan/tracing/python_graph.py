@@ -275,8 +275,15 @@ class PythonGraph:
             for entity in self.resolve(fn.path, fn.name, call.callee):
                 if isinstance(entity, Fn | Operator):
                     found.append((call, entity))
+                if isinstance(entity, Fn) and not call.mention and (made := self._constructor(entity)):
+                    found.append((call, made))
         handed = {e for c, e in found if c.mention and isinstance(e, Fn) and e.name.startswith(fn.name + ".")}
         return [(c, e) for c, e in found if len(handed) < 2 or e not in handed]
+
+    def _constructor(self, fn: Fn) -> Fn | None:
+        """What calling a class runs."""
+        name = f"{fn.name}.__init__"
+        return Fn(fn.path, name) if name in self.code.outline(fn.path).by_name else None
 
     def callers(self, target: Fn | Operator) -> list[tuple[Fn, Call]]:
         """Every function that calls or mentions `target`, with the place; ("" functions: module level)."""

@@ -16,7 +16,7 @@ from archscan.tracing.python_gates import PythonGates
 from archscan.tracing.python_graph import Fn, Operator, PythonGraph
 from archscan.tracing.sentence import sentence
 from archscan.tracing.start import Start, compiled, find
-from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, UNKNOWN, GateState, states
+from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, UNKNOWN, GateState, states
 
 _FAN_IN = 8  # callers of one function; with more it is general code, and the way up ends there
 _LEVELS = 8
@@ -60,12 +60,24 @@ class _Tracer:
     def chains(self, name: str) -> tuple[Chain, ...]:
         start = find(name, self.code, self.graph)
         if start.extensions:
-            return tuple(self._of_extension(start, extension) for extension in start.extensions)
+            return tuple(self._of_extension(start, _only_variant(e, start.name)) for e in start.extensions)
         if start.functions or start.operators:
             return self._of_functions(start)
         if start.values:
             return (self._of_value(start),)
         return self._of_compiled(start)
+
+    def _for_target(self, extension: Extension) -> Extension:
+        """The module without its variants for other chips, if one of them is built for the target.
+
+        `gen_x_sm90_module` and `gen_x_sm120_module` call one function: a shut list of the first shuts nothing out.
+        """
+        inside = {w: self.gates.inside(Fn(extension.path, w)) for w in extension.wrappers}
+        admitting = tuple(w for w, found in inside.items() if found and all(s.state == OPEN for s in found))
+        shutting = [w for w, found in inside.items() if any(s.state == SHUT for s in found)]
+        if not admitting or not shutting:
+            return extension
+        return replace(extension, wrappers=tuple(w for w in extension.wrappers if w not in shutting))
 
     # -- by kind of start --------------------------------------------------------------------------------------------
 
@@ -122,6 +134,7 @@ class _Tracer:
         down: tuple[Edge, ...],
     ) -> Chain:
         """The chain from Python functions through one extension module."""
+        extension = self._for_target(extension)
         towards = _towards(down, lambda o: o.name in operators and extension.id in o.extensions)
         known = {edge.caller for edge in (*up, *towards)}
         building = tuple(e for e in self._building(extension) if e.caller not in known or e.call.guards)
@@ -205,12 +218,14 @@ class _Tracer:
 
     def _building(self, extension: Extension) -> tuple[Edge, ...]:
         """The calls of the functions that build the module: loaders and ahead-of-time lists."""
-        builders = [Fn(extension.path, name) for name in (extension.function, *extension.wrappers) if name]
+        names = (extension.function, *extension.wrappers)
+        builders = [Fn(extension.path, name) for name in names if name]
+        variants = set(self.graph.builders) - set(builders)
         return tuple(
             Edge(fn, call, builder)
             for builder in builders
             for fn, call in sorted(self.graph.callers(builder), key=lambda c: (c[0].path, c[1].line))
-            if fn != builder and not (call.mention and not call.guards)
+            if fn not in (builder, *variants) and not (call.mention and not call.guards)
         )
 
     def _guarded_by(self, functions: tuple[Fn, ...]) -> tuple[Edge, ...]:
@@ -300,6 +315,12 @@ class _Tracer:
             if extension.missing:
                 remarks.append(f"not found in what was scanned: {', '.join(dict(extension.missing))}")
         return remarks + (compiled.remarks() if compiled else [])
+
+
+def _only_variant(extension: Extension, name: str) -> Extension:
+    """The module as one of several functions builds it, if that function was named."""
+    short = name.rpartition(".")[2]
+    return replace(extension, wrappers=(short,)) if short in extension.wrappers else extension
 
 
 def _reached(down: Iterable[Edge], operators: Iterable[Operator]) -> dict[str, tuple[str, ...]]:
