@@ -13,7 +13,7 @@ from archscan.judge.limits import OPT_IN, THREADS, Overrun, constant, limit, lum
 from archscan.judge.notes import images, shared_bytes
 from archscan.judge.project import Project
 from archscan.judge.verdicts import Shut, Undecided, Why, decide
-from archscan.judge.words import Words, words
+from archscan.judge.words import Words, chips_named, words
 from archscan.model.facts import FileFacts, Site, SiteKind
 from archscan.model.finding import Problem
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Place, Related
@@ -271,7 +271,7 @@ def _texts(gate: Gate, guarded: int, gets: Effect) -> tuple[str, ...]:
     return tuple(t for t in (value, gets.message, *calls) if t)
 
 
-_SIZED = frozenset({SiteKind.STATIC_SHARED, SiteKind.CLUSTER_DIMS, SiteKind.LAUNCH_BOUNDS})
+_SIZED = frozenset({SiteKind.STATIC_SHARED, SiteKind.DYNAMIC_SHARED, SiteKind.CLUSTER_DIMS, SiteKind.LAUNCH_BOUNDS})
 
 
 def _oversized(file: FileFacts, selection: Selection, catalog: Catalog, cases: Iterable[Case]) -> Iterator[Case]:
@@ -280,10 +280,13 @@ def _oversized(file: FileFacts, selection: Selection, catalog: Catalog, cases: I
     for site in file.sites:
         if tabled and site.kind is SiteKind.LAUNCH_BOUNDS:
             continue
+        on_host = site.kind is SiteKind.DYNAMIC_SHARED
         if site.kind in _SIZED and (over := overrun(site, selection, catalog)):
+            if on_host and not _arrives(file, site, selection, catalog):
+                continue
             yield Case(
                 file=file,
-                gate=site_gate(file, site, Kind.RESOURCE, site.truth, Layer.DEVICE),
+                gate=site_gate(file, site, Kind.RESOURCE, site.truth, Layer.HOST if on_host else Layer.DEVICE),
                 problem=Problem.OVER_ADMITTED,
                 guarded=0,
                 place=site.place,
@@ -292,6 +295,30 @@ def _oversized(file: FileFacts, selection: Selection, catalog: Catalog, cases: I
                 words=Words(),
                 obstacle=Obstacle(overrun=over, variants=over.exceeds, fits=over.fits),
             )
+
+
+def _arrives(file: FileFacts, site: Site, selection: Selection, catalog: Catalog) -> bool:
+    """Whether host code gets to a site on the target: no gate around or above it turns the target away.
+
+    Code that is named for other chips is taken to be called for those alone.
+    """
+    named = chips_named(f"{site.function} {site.name} {file.path.rsplit('/', 1)[-1]}", catalog)
+    if named and not any(sm // 10 == selection.major for sm in named):
+        return False
+    return all(_passes(gate, site, selection, catalog) for gate in file.gates if gate.layer is Layer.HOST)
+
+
+def _passes(gate: Gate, site: Site, selection: Selection, catalog: Catalog) -> bool:
+    ways = branches(gate, catalog.universe)
+    landing = [b for b in ways if (b.yes | b.maybe) & selection.mask]
+    for index, arm in enumerate(gate.arms):
+        inside = arm.body is not None and arm.body.line <= site.place.line <= arm.body.end_line
+        if (inside or site.function in arm.calls) and not any(b.index == index for b in landing):
+            return False
+    above = gate.scope is not None and gate.place.line < site.place.line
+    if above and gate.scope and gate.scope.name.split("::")[-1] == site.function:
+        return not landing or any(b.index == REST or not b.effect.refuses for b in landing)
+    return True
 
 
 def site_gate(file: FileFacts, site: Site, kind: Kind, truth: Truth, layer: Layer) -> Gate:

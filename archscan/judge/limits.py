@@ -67,6 +67,8 @@ def _key(kind: SiteKind, variant: Target, catalog: Catalog) -> str | None:
     if kind is SiteKind.STATIC_SHARED:
         # CUDA 13 lets only `a` targets declare up to the real limit; plain and `f` stop at 48 KB (measured)
         return STATIC if variant.suffix == "a" else DEFAULT
+    if kind is SiteKind.DYNAMIC_SHARED:
+        return OPT_IN
     if kind is SiteKind.CLUSTER_DIMS:
         return PORTABLE_CLUSTER if limit(catalog, variant.sm, CLUSTER) is None else CLUSTER
     return THREADS if kind is SiteKind.LAUNCH_BOUNDS else None

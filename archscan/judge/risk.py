@@ -11,7 +11,7 @@ from archscan.judge.pairs import Half, Pair
 from archscan.model.finding import Advice, Consequence, Evidence, Level, Problem, Reason, Risk
 from archscan.model.target import Selection
 
-_SILENT = {Consequence.SILENT_NOOP: 97, Consequence.RACE: 92, Consequence.WRONG_RESULT: 88}
+_SILENT = {Consequence.SILENT_NOOP: 96, Consequence.RACE: 92, Consequence.WRONG_RESULT: 88}
 _LOUD = {
     Consequence.TRAP: 74,
     Consequence.COMPILE_ERROR: 70,
@@ -76,7 +76,9 @@ def _score(weighed: Weighed, advised: Advised) -> int:
         return 15
     use = 3 if weighed.half(Half.DEFINITION) else 0  # stands under the definition of its macro
     if today in _SILENT:
-        return min(100, _SILENT[today] + (2 if weighed.case.problem is Problem.EXCLUDED else 0)) - use
+        scope = weighed.case.gate.scope
+        kernel = scope is not None and scope.is_kernel and scope.whole_body
+        return _SILENT[today] - use + (2 if weighed.case.problem is Problem.EXCLUDED else 0) + kernel
     score = _LOUD.get(today, 40) - use
     if advised.advice not in _CHEAP:
         score -= _DEARER
