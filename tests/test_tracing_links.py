@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from archscan.frontends.cuda.links import links as cuda_links
-from archscan.frontends.python.links import links as python_links
+from archscan.frontends.python.links import links as links_of
 from archscan.model.facts import Link, LinkKind
+
+BUILDERS = ("gen_jit_spec", "JitSpec", "load_jit")
+
+
+def python_links(code: bytes, path: str) -> tuple[Link, ...]:
+    return links_of(code, path, BUILDERS)
 
 
 def _found(links: tuple[Link, ...], kind: LinkKind) -> list[tuple[str, str, int]]:

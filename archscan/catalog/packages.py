@@ -20,6 +20,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "target_macros": ("name", "form"),
     "vendored_trees": ("name", "directories", "holds"),
     "build_functions": ("name", "form", "architectures", "result"),
+    "jit_builders": ("name",),
 }
 GIVES = ("pair", "major", "minor", "sm", "arch", "properties", "target", "text")
 

@@ -9,10 +9,26 @@ from collections.abc import Mapping
 
 from archscan.frontends.cuda.links import links as cuda_links
 from archscan.frontends.protocol import Context
+from archscan.frontends.python.links import builders_of
 from archscan.frontends.python.links import links as python_links
 from archscan.model.facts import FileFacts, Source
 
-CUDA_SUFFIXES = (".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".c", ".cc", ".cpp", ".cxx", ".jinja")
+CUDA_SUFFIXES = (
+    ".cu",
+    ".cuh",
+    ".h",
+    ".hh",
+    ".hpp",
+    ".hxx",
+    ".inl",
+    ".inc",
+    ".ipp",
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cxx",
+    ".jinja",
+)
 
 
 class LinksFrontEnd:
@@ -26,7 +42,10 @@ class LinksFrontEnd:
     def index(self, source: Source, context: Context) -> FileFacts | None:
         """The facts of one file; None for a Python file that builds nothing."""
         python = source.path.endswith(".py")
-        found = python_links(source.data, source.path) if python else cuda_links(source.data, source.path)
+        if python:
+            found = python_links(source.data, source.path, builders_of(context.catalog.packages))
+        else:
+            found = cuda_links(source.data, source.path)
         if python and not found:
             return None
         return FileFacts(source.path, len(source.data), source.origin, source.evidence, source.root, links=found)

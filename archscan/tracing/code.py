@@ -16,10 +16,14 @@ from archscan.tracing.paths import Paths
 
 
 class Code:
-    """Everything a trace may look at. `load` returns the bytes of a path, empty if it cannot be read."""
+    """Everything a trace may look at. `load` returns the bytes of a path, empty if it cannot be read.
 
-    def __init__(self, origins: Mapping[str, Origin], load: Callable[[str], bytes]) -> None:
+    `builders` names what compiles extension modules.
+    """
+
+    def __init__(self, origins: Mapping[str, Origin], load: Callable[[str], bytes], builders: tuple[str, ...]) -> None:
         self.origins = origins
+        self.builders = builders
         self._load = load
         self._bytes: dict[str, bytes] = {}
         self._modules: dict[str, python_calls.Module] = {}
@@ -106,8 +110,9 @@ class _Links(Mapping[str, tuple[Link, ...]]):
         if path not in self._code.origins:
             raise KeyError(path)
         if path not in self._known:
-            find = python_links if path.endswith(".py") else cuda_links
-            self._known[path] = find(self._code.peek(path), path)
+            data = self._code.peek(path)
+            python = path.endswith(".py")
+            self._known[path] = python_links(data, path, self._code.builders) if python else cuda_links(data, path)
         return self._known[path]
 
     def __iter__(self):  # type: ignore[no-untyped-def]

@@ -9,6 +9,7 @@ from typing import Any
 
 from archscan import __version__
 from archscan.catalog.types import Catalog
+from archscan.frontends.python.links import builders_of
 from archscan.model.facts import Failed, Skipped
 from archscan.model.report import Chain, Report, Step
 from archscan.model.settings import JudgeSettings, ScanSettings
@@ -40,7 +41,8 @@ def read_code(paths: Sequence[str], settings: ScanSettings, catalog: Catalog) ->
         source = next(read([found[path]]))
         return b"" if isinstance(source, Skipped | Failed) else source.data
 
-    return Code({path: source.origin for path, source in found.items()}, load)
+    origins = {path: source.origin for path, source in found.items()}
+    return Code(origins, load, builders_of(catalog.packages))
 
 
 def trace_report(

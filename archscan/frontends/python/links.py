@@ -8,21 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from archscan.model.facts import Link, LinkKind
-
-# Functions and classes that make an extension module of named sources. `rules/facts/packages.yaml` may add to these.
-BUILDERS = (
-    "gen_jit_spec",
-    "JitSpec",
-    "load_jit",
-    "load_inline",
-    "cpp_extension.load",
-    "CUDAExtension",
-    "CppExtension",
-)
 
 _DEFINITION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
 _SOURCE = re.compile(
@@ -73,7 +63,12 @@ class Definitions:
         return match.start() if match else len(self.data)
 
 
-def links(data: bytes, path: str, builders: Sequence[str] = BUILDERS) -> tuple[Link, ...]:
+def builders_of(packages: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of what compiles extension modules, from the facts about packages."""
+    return tuple(row["name"] for row in packages.get("jit_builders", ()))
+
+
+def links(data: bytes, path: str, builders: Sequence[str] = ()) -> tuple[Link, ...]:
     """Extension modules built in a Python file, with sources and exports, and the named directories they lie in."""
     found = list(_directories(data)) if b"_DIR" in data else []
     if any(name.encode() in data for name in builders):
