@@ -275,7 +275,7 @@ class Evaluator:
 
     def _passed_through(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
         """A capability given to an unknown function named after capabilities comes back as it is, by assumption."""
-        if not carries_capability(expr.name) or len(args) != 1:
+        if not carries_capability(expr.name) or len(args) != 1 or expr.name in self.names.functions:
             return None
         given = self.value(args[0], scope)
         if not given.basis.arch or not values.is_capability(given, self.spellings):

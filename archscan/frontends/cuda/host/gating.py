@@ -20,7 +20,15 @@ from archscan.model.gate import NOTHING, Arm, FeatureUse, Gate, Kind, Layer, Rel
 from archscan.model.gate import Scope as Around
 from archscan.model.truth import Truth, always
 
-_HOST_SITES = frozenset({SiteKind.PDL_ATTRIBUTE, SiteKind.CLUSTER_ATTRIBUTE, SiteKind.LAUNCH, SiteKind.MESSAGE})
+_HOST_SITES = frozenset(
+    {
+        SiteKind.PDL_ATTRIBUTE,
+        SiteKind.CLUSTER_ATTRIBUTE,
+        SiteKind.LAUNCH,
+        SiteKind.MESSAGE,
+        SiteKind.DYNAMIC_SHARED,
+    }
+)
 _MOST_FEATURES = 16
 _MOST_CALLS = 40
 

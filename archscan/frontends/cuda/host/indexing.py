@@ -8,6 +8,7 @@ from functools import lru_cache
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.cuda.host.calls import Node, Vocabulary, nodes
+from archscan.frontends.cuda.host.dynamic import DYNAMIC
 from archscan.frontends.cuda.host.lowering import Lowering
 from archscan.frontends.cuda.host.prefilter import asks_for_architecture, pieces
 from archscan.frontends.cuda.host.sites import RawSite, raw_sites
@@ -68,7 +69,7 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
     own = source.origin is Origin.OWN
     read = own or context.settings.include_vendored or source.origin is not Origin.VENDORED
     unit = reduced(source.data, tools.summariser) if read and asks_for_architecture(source.data) else Unit()
-    sites = raw_sites(source.data, own)
+    sites = raw_sites(source.data, own, (DYNAMIC,))
     functions = nodes(source.data, tools.vocabulary, with_calls=own)
     if not sites and not functions and unit == Unit():
         return None

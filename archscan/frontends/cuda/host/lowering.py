@@ -43,7 +43,9 @@ from archscan.model.gate import Place
 
 _BLANKS = re.compile(rb"\s*\\?\s+|\\\n")
 _MAY_MATTER = re.compile(rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(")  # a choice, an address, a comparison, a lambda
-_PREDICATE = re.compile(rb"\b(?:is|has|can|supports?|use|enable)\w*\(|\w(?:supported|available)\(|_(?:EQ|NE|GE|GT|LE|LT)\(")
+_PREDICATE = re.compile(
+    rb"\b(?:is|has|can|supports?|use|enable)\w*\(|\w(?:supported|available)\(|_(?:EQ|NE|GE|GT|LE|LT)\("
+)
 _SUFFIX = re.compile(r"[uUlLzZ]+$")
 _LONGEST_HELPER = 40  # statements
 _LONG = 1500  # bytes of a function: of longer ones only statements that may matter are read

@@ -67,21 +67,26 @@ def seed_of(name: str, call: bool = False) -> Seed | None:
     return Seed.CAPABILITY if carries else None
 
 
+_ASKS = frozenset(
+    ("is", "has", "can", "support", "supports", "supported", "use", "enable", "enabled", "available", "check")
+)
+    ["is", "has", "can", "support", "supports", "supported", "use", "enable", "enabled", "available", "check"]
+)
 _FAMILIES = frozenset(["volta", "turing", "ampere", "ada", "lovelace", "hopper", "blackwell", "rubin", "pascal"])
 
 
 @cache
 def carries_capability(name: str) -> bool:
     """Whether a name speaks of a capability among other words: highest_compiled_arch."""
-    return bool(_CARRIERS & set(words(name)))
+    found = set(words(name))
+    return bool(_CARRIERS & found) and not found & _ASKS
 
 
 @cache
 def speaks_of_architecture(name: str) -> bool:
     """Whether a function's name says that it may answer for an architecture: is_hopper, supports_sm90, can_overlap."""
     found = set(words(name))
-    asks = {"is", "has", "can", "support", "supports", "supported", "use", "enable", "enabled", "available", "check"}
-    return bool(found & (_CARRIERS | _FAMILIES | asks | {"major", "device", "gpu", "pdl"}))
+    return bool(found & (_CARRIERS | _FAMILIES | _ASKS | {"major", "device", "gpu", "pdl"}))
 
 
 def is_member(name: str) -> bool:

@@ -35,7 +35,7 @@ _SHARED = re.compile(
 )
 _SIZE = re.compile(rb"\[([^\]]*)\]")
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
-_SIZES = {
+SIZES = {
     "char": 1, "int8_t": 1, "uint8_t": 1, "bool": 1, "__nv_fp8_e4m3": 1, "__nv_fp8_e5m2": 1, "std::byte": 1, "uchar": 1,
     "short": 2, "int16_t": 2, "uint16_t": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2, "nv_bfloat16": 2, "bf16": 2,
     "float": 4, "int": 4, "unsigned": 4, "int32_t": 4, "uint32_t": 4, "half2": 4, "__half2": 4, "__nv_bfloat162": 4,
@@ -109,11 +109,11 @@ class Rising:
         return self._line, len(self._data[begin:offset].decode("utf-8", "replace")) + 1
 
 
-def raw_sites(data: bytes, own: bool) -> tuple[RawSite, ...]:
+def raw_sites(data: bytes, own: bool, more: tuple[Finder, ...] = ()) -> tuple[RawSite, ...]:
     """Every site of a file in source order; of library headers only the halves of programmatic launches."""
     lines = Rising(data)
     found: list[RawSite] = []
-    for finder in _FINDERS if own else _FINDERS[:3]:
+    for finder in (*_FINDERS, *more) if own else _FINDERS[:3]:
         if not finder.keys or any(key in data for key in finder.keys):
             found += finder.find(data, lines)
     if own:
@@ -160,7 +160,7 @@ def _matches(literals: tuple[bytes, ...], kind: SiteKind) -> Callable[[bytes, Ri
         for literal in literals:
             for start in _offsets(data, literal):
                 end = start + len(literal)
-                if not data[end : end + 1].isalnum() and not _commented(data, start):
+                if not data[end : end + 1].isalnum() and not commented(data, start):
                     yield RawSite(kind, literal.decode(), lines.place(start, end))
 
     return find
@@ -173,7 +173,7 @@ def _offsets(data: bytes, literal: bytes) -> Iterator[int]:
         position = data.find(literal, position + len(literal))
 
 
-def _commented(data: bytes, offset: int) -> bool:
+def commented(data: bytes, offset: int) -> bool:
     """Whether a `//` or the middle of a block comment stands before the offset on its line."""
     begin = data.rfind(b"\n", 0, offset) + 1
     head = data[begin:offset]
@@ -207,7 +207,7 @@ def _kernels(data: bytes, lines: Rising) -> Iterator[RawSite]:
     for match in re.finditer(rb"\b__global__\b", data):
         header, defined = _header(data, match.end())
         name = function_name(_QUALIFIER.sub(b"", header))
-        if defined and name and not _commented(data, match.start()):
+        if defined and name and not commented(data, match.start()):
             yield RawSite(SiteKind.KERNEL, name, lines.place(match.start(), match.end()), function=name)
 
 
@@ -215,11 +215,11 @@ def _launches(data: bytes, lines: Rising) -> Iterator[RawSite]:
     for match in re.finditer(rb"<<<", data):
         before = data[max(0, match.start() - 400) : match.start()]
         launched = _LAUNCHED.search(before[max(before.rfind(b";"), before.rfind(b"{")) + 1 :])
-        if launched and not _commented(data, match.start()):
+        if launched and not commented(data, match.start()):
             at = match.start() - (len(launched.string) - launched.start())
             yield RawSite(SiteKind.LAUNCH, launched[1].decode("utf-8", "replace"), lines.place(at, match.end()))
     for match in _LAUNCH_CALL.finditer(data):
-        if not _commented(data, match.start()):
+        if not commented(data, match.start()):
             name = match[1].rpartition(b"::")[2].decode("utf-8", "replace")
             yield RawSite(SiteKind.LAUNCH, name, lines.place(match.start(), match.end()))
 
@@ -260,8 +260,8 @@ def _shared(data: bytes, lines: Rising) -> Iterator[RawSite]:
     for match in _SHARED.finditer(data):
         before = data[max(0, match.start() - 12) : match.start()]
         kind = match["type"].decode("utf-8", "replace")
-        unit = _SIZES.get(kind.split("<")[0].removeprefix("std::"), 0) or _SIZES.get(kind.split()[0], 0)
-        if b"extern" in before or not unit or _commented(data, match.start()):
+        unit = SIZES.get(kind.split("<")[0].removeprefix("std::"), 0) or SIZES.get(kind.split()[0], 0)
+        if b"extern" in before or not unit or commented(data, match.start()):
             continue
         yield from _resource(
             SiteKind.STATIC_SHARED, match["name"], definitions, lines, match, _SIZE.findall(match["sizes"]), unit
@@ -297,7 +297,7 @@ def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Rising], Iterator[R
     def find(data: bytes, lines: Rising) -> Iterator[RawSite]:
         definitions = Definitions(data)
         for match in pattern.finditer(data):
-            if _commented(data, match.start()):
+            if commented(data, match.start()):
                 continue
             header, _ = _header(data, match.end())
             sizes = [s for s in re.split(rb",(?![^(<]*[)>])", match[1]) if s.strip()][: 2 if b"launch" in word else 3]
@@ -310,7 +310,7 @@ def _messages(data: bytes, lines: Rising) -> Iterator[RawSite]:
     for pattern in _REFUSALS:
         for match in pattern.finditer(data):
             text = message_of(data[match.end() - 1 : match.end() + 600])
-            if text and len(text) >= 10 and not _commented(data, match.start()):
+            if text and len(text) >= 10 and not commented(data, match.start()):
                 begin = match.start()
                 while (begin and data[begin - 1 : begin].isalnum()) or data[begin - 1 : begin] == b"_":
                     begin -= 1

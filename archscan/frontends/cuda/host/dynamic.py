@@ -1,0 +1,100 @@
+"""Finds how much dynamic shared memory host code asks for: where it raises a kernel's limit, else where it launches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from archscan.frontends.cuda.host.lowering import expression
+from archscan.frontends.cuda.host.sites import SIZES, Definitions, Finder, RawSite, Rising, commented
+from archscan.frontends.cuda.host.syntax import Expr
+from archscan.model.facts import SiteKind
+from archscan.model.gate import Place
+
+_NESTED = rb"\((?:[^();]|\((?:[^();]|\([^();]*\))*\))*\)"
+_RAISED = re.compile(
+    rb"\b(?:cuda|cu|hip)FuncSetAttribute\s*\(\s*(?:\(\s*(?:const\s+)?void\s*\*\s*\)\s*|reinterpret_cast<[^>]*>\s*\(\s*)?"
+    rb"&?(?P<name>(?:\w+::)*\w+)\s*(?:<[^;]*?>\s*)?\)?\s*,\s*(?:\w+::)*"
+    rb"(?:(?:cuda|hip)FuncAttributeMaxDynamicSharedMemorySize|CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)\s*,"
+    rb"\s*(?P<size>(?:[^(),;]|" + _NESTED + rb")+)\)"
+)
+_LAUNCHED = re.compile(
+    rb"(?P<name>[A-Za-z_]\w*)\s*(?:<[^;{}<>]*>)?\s*<<<(?P<arguments>(?:[^();{}<>]|" + _NESTED + rb"|\{[^{};]*\})+)>>>"
+)
+_ARGUMENT = re.compile(rb"(?:[^(),{}]|" + _NESTED + rb"|\{[^{};]*\})+")
+_SIZE_OF = re.compile(rb"\bsizeof\s*\(\s*([A-Za-z_][\w: ]*?)\s*\)")
+_LOCAL = re.compile(
+    rb"\b(?:(?:std::)?size_t|auto|(?:std::)?u?int(?:32_t|64_t)?|unsigned(?:\s+int)?|long)\s+(?P<name>\w+)\s*=\s*"
+    rb"(?P<value>[^;{}]{1,200});"
+)
+_NAMES = re.compile(rb"[A-Za-z_]\w*")
+
+
+def _dynamic(data: bytes, lines: Rising) -> Iterator[RawSite]:
+    """One site a kernel; its launches say no more than where its limit is raised."""
+    definitions = Definitions(data)
+    raised: set[bytes] = set()
+    for match, size in _asked(data):
+        name = match["name"].rpartition(b"::")[2]
+        if name not in raised and not commented(data, match.start()):
+            site = _site(data, name, _counted(size.strip()), match, definitions, lines)
+            if site is not None:
+                raised.add(name)
+                yield site
+
+
+def _asked(data: bytes) -> Iterator[tuple[re.Match[bytes], bytes]]:
+    for match in _RAISED.finditer(data):
+        yield match, match["size"]
+    for match in _LAUNCHED.finditer(data):
+        arguments = _ARGUMENT.findall(match["arguments"])
+        if len(arguments) > 2:
+            yield match, arguments[2]
+
+
+def _counted(text: bytes) -> bytes:
+    """An expression with the sizes of the types of C and CUDA in place of `sizeof`, casts left out."""
+
+    def number(match: re.Match[bytes]) -> bytes:
+        size = SIZES.get(match[1].decode("utf-8", "replace").removeprefix("std::"))
+        return str(size).encode() if size else match[0]
+
+    return re.sub(rb"\bstatic_cast<[^<>]*>", b"", _SIZE_OF.sub(number, text))
+
+
+def _site(
+    data: bytes, name: bytes, size: bytes, match: re.Match[bytes], definitions: Definitions, lines: Rising
+) -> RawSite | None:
+    place = lines.place(match.start(), match.end())
+    value = expression(size, place)
+    if value is None or b"sizeof" in size:
+        return None
+    names = {**dict(_nearest(definitions, size, match.start())), **dict(_locals(data, size, match.start(), place))}
+    return RawSite(
+        SiteKind.DYNAMIC_SHARED, name.decode("utf-8", "replace"), place, sizes=(value,), names=tuple(names.items())
+    )
+
+
+def _nearest(definitions: Definitions, size: bytes, before: int) -> Iterator[tuple[str, tuple[tuple[int, Expr], ...]]]:
+    """Constants by name: where there are several, the last one above."""
+    for name, found in definitions.of([size]):
+        above = [entry for entry in found if entry[0] < before]
+        yield name, tuple(above[-1:] or found[:1])
+
+
+def _locals(data: bytes, size: bytes, before: int, place: Place) -> Iterator[tuple[str, tuple[tuple[int, Expr], ...]]]:
+    """Variables of the same function that are given a value once and never changed."""
+    begin = max(data.rfind(b"\n}", 0, before), 0)
+    wanted = set(_NAMES.findall(size))
+    for match in _LOCAL.finditer(data, begin, before) if wanted else ():
+        name = match["name"]
+        changed = re.compile(
+            rb"\b" + re.escape(name) + rb"\s*(?:[-+*/|&]|<<|>>)?=(?!=)|(?:\+\+|--)" + re.escape(name) + rb"\b"
+        )
+        if name in wanted and len(changed.findall(data, begin, before)) == 1:
+            value = expression(_counted(match["value"].strip()), place)
+            if value is not None:
+                yield name.decode("utf-8", "replace"), ((match.start(), value),)
+
+
+DYNAMIC = Finder((b"ynamicSharedMemorySize", b"DYNAMIC_SHARED_SIZE", b"<<<"), _dynamic)
