@@ -70,8 +70,6 @@ def seed_of(name: str, call: bool = False) -> Seed | None:
 _ASKS = frozenset(
     ("is", "has", "can", "support", "supports", "supported", "use", "enable", "enabled", "available", "check")
 )
-    ["is", "has", "can", "support", "supports", "supported", "use", "enable", "enabled", "available", "check"]
-)
 _FAMILIES = frozenset(["volta", "turing", "ampere", "ada", "lovelace", "hopper", "blackwell", "rubin", "pascal"])
 
 
