@@ -10,37 +10,55 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archscan.catalog.types import Catalog
 from archscan.config import Settings, Value, merged
 from archscan.errors import UserError
-from archscan.model.facts import Facts
-from archscan.model.finding import Advice, Level
-from archscan.model.report import Report
-from archscan.model.target import Selection
-from archscan.reporting.options import RenderOptions
-from archscan.reporting.places import Places
-from archscan.reporting.words import one_line, visible
+from archscan.outcome import Memory, Outcome
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a run from memory does without is imported where it is needed
+    from archscan.catalog.types import Catalog
+    from archscan.model.facts import Facts
+    from archscan.model.report import Report
+    from archscan.model.target import Selection
+    from archscan.reporting.options import RenderOptions
     from archscan.tracing.code import Code
 
 _MOST_WARNINGS = 10
 
 
 def run_scan(given: Mapping[str, Any]) -> int:
-    """Scans, reports and returns the exit code."""
+    """Scans, or remembers what the same scan said of the same files; reports and returns the exit code."""
     paths, focus = _focused(given["paths"], given["focus"])
     settings = merged(said(given), paths, given["config"], given["isolated"])
-    catalog = loaded_catalog(settings)
-    report = judged(paths, settings, catalog, focus)
-    if given["write_baseline"]:
-        return _write_baseline(report, given["write_baseline"])
-    report = _without_known(report, settings)
-    if given["fixes"]:
-        report = _with_fixes(report, paths, settings, catalog)
-    _warn(report, given)
-    write(_rendered(report, given, settings, catalog), given["output"])
-    return exit_code(report, settings["fail-on"])
+    memory = _memory(given, paths, settings)
+    outcome = memory.recall() if memory else None
+    if outcome is None:
+        catalog = loaded_catalog(settings)
+        report = judged(paths, settings, catalog, focus)
+        if given["write_baseline"]:
+            return _write_baseline(report, given["write_baseline"])
+        outcome = _outcome(_without_known(report, settings), given, settings, catalog)
+        if memory:
+            memory.keep(report.facts.listing, outcome)
+    for warning in outcome.warnings:
+        click.echo(warning, err=True)
+    write(outcome.text, given["output"])
+    return outcome.code
+
+
+def _memory(given: Mapping[str, Any], paths: Sequence[str], settings: Settings) -> Memory | None:
+    """What the same command line said before; None for what must be asked anew."""
+    if not settings["cache"] or "-" in paths or given["write_baseline"] or settings["target"] in (None, "native"):
+        return None
+    beside = [*settings["rules"], *settings["evidence"], *([settings["baseline"]] if settings["baseline"] else [])]
+    terminal = {"width": terminal_width(), "color": wants_color(given["color"], given["output"])}
+    merged_settings = {f"setting {entry.setting.key}": entry.value for entry in settings.entries}
+    return Memory(paths, settings.scan(), beside, {**given, **merged_settings, **terminal, "output": None})
+
+
+def _outcome(report: Report, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> Outcome:
+    text = _rendered(report, given, settings, catalog)
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
+    return Outcome(data, _warnings(report, given), exit_code(report, settings["fail-on"]))
 
 
 def run_matrix(given: Mapping[str, Any]) -> int:
@@ -170,19 +188,19 @@ def _with_fixes(report: Report, paths: Sequence[str], settings: Settings, catalo
     from archscan.fixing.plan import fix_for
 
     bench = workbench(paths, catalog, settings.scan())
-    fixed = (replace(f, fix=fix_for(f, report.selection, catalog, bench)) for f in report.findings)
+    fixed = (replace(f, fix=fix_for(f, report.findings, report.selection, catalog, bench)) for f in report.findings)
     return replace(report, findings=tuple(fixed))
 
 
-def _warn(report: Report, given: Mapping[str, Any]) -> None:
-    """Says on standard error what could not be read, or was read with a remark."""
-    said = [f"{f.path}: {f.reason}" for f in report.failed]
-    said += [f"{file.path}: {problem}" for file in report.facts.files for problem in file.problems]
-    most = len(said) if given["verbose"] else 0 if given["quiet"] else _MOST_WARNINGS
-    for text in said[:most]:
-        click.echo(f"warning: {one_line(text)}", err=True)
-    if len(said) > most > 0:
-        click.echo(f"warning: {len(said) - most} more (-v shows them)", err=True)
+def _warnings(report: Report, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """What could not be read, or was read with a remark, for standard error."""
+    from archscan.reporting.words import one_line
+
+    found = [f"{f.path}: {f.reason}" for f in report.failed]
+    found += [f"{file.path}: {problem}" for file in report.facts.files for problem in file.problems]
+    most = len(found) if given["verbose"] else 0 if given["quiet"] else _MOST_WARNINGS
+    more = (f"warning: {len(found) - most} more (-v shows them)",) if len(found) > most > 0 else ()
+    return (*(f"warning: {one_line(text)}" for text in found[:most]), *more)
 
 
 def _rendered(report: Report, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> str:
@@ -193,6 +211,9 @@ def _rendered(report: Report, given: Mapping[str, Any], settings: Settings, cata
 
 def render_options(report: Report, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> RenderOptions:
     """How the report is to look, as far as the terminal and the file system have a say."""
+    from archscan.reporting.options import RenderOptions
+    from archscan.reporting.places import Places
+
     places = Places(report.facts, settings["sarif-root"])
     return RenderOptions(
         sources=places.sources(),
@@ -229,6 +250,8 @@ def wants_color(choice: str, output: str | None) -> bool:
 
 def exit_code(report: Report, fail_on: str) -> int:
     """2 if something the user named could not be read, else 1 if a finding reaches `fail_on`, else 0."""
+    from archscan.model.finding import Advice, Level
+
     if any(f.named for f in report.failed):
         return 2
     if fail_on == "never":
@@ -251,6 +274,8 @@ def write(result: str | bytes, output: str | None) -> None:
         else:
             _replace(path, data)
     except OSError as error:
+        from archscan.reporting.words import visible
+
         raise UserError(f"cannot write {visible(output)}: {error.strerror}", "nothing was changed there") from error
 
 
