@@ -148,7 +148,7 @@ def test_spellings_of_one_question(condition: str, admitted: set[int]) -> None:
     "text",
     [
         "def f(elapsed):\n    return elapsed >= 900 and elapsed < 1200\n",
-        "import torch\ndef f(n):\n    n = torch.cuda.get_device_properties(0).multi_processor_count\n    return n >= 120\n",
+        "import torch\nP = torch.cuda.get_device_properties(0)\ndef f():\n    return P.multi_processor_count >= 120\n",
         "def f(arch):\n    if arch == 'LlamaForCausalLM':\n        return 1\n    return 2\n",
         "def f(version):\n    if Version(version).major >= 12:\n        return 1\n    return 2\n",
         "def f(q, sm_scale):\n    if sm_scale > 90:\n        raise ValueError\n",
@@ -157,3 +157,166 @@ def test_spellings_of_one_question(condition: str, admitted: set[int]) -> None:
 )
 def test_lookalikes_stay_silent(text: str) -> None:
     assert gates(text) == []
+
+
+def test_ladder_is_one_gate_with_the_final_else() -> None:
+    (gate,) = gates(
+        """
+        def arch_for(compute_capability):
+            major, minor = compute_capability
+            if (major, minor) == (9, 0):
+                return "sm_90a"
+            if (major, minor) == (10, 0):
+                return "sm_100a"
+            raise ValueError(f"no cubin for {major}.{minor}")
+        """
+    )
+    assert [yes(gate, i) for i in range(2)] == [{90}, {100}]
+    assert (gate.rest.does, gate.rest.message) == (Does.RAISES, "no cubin for {major}.{minor}")
+
+
+def test_table_takes_the_effect_of_its_reader() -> None:
+    (gate,) = gates(
+        """
+        import torch
+        ROWS = {
+            (9, 0): "kernel_sm90",
+            (10, 0): "kernel_sm100",
+        }
+
+        def pick():
+            row = ROWS.get(torch.cuda.get_device_capability())
+            return row
+        """
+    )
+    assert (gate.kind, gate.place.line, [a.place.line for a in gate.arms]) == (Kind.TABLE, 3, [4, 5])
+    assert [yes(gate, i) for i in range(2)] == [{90}, {100}]
+    assert gate.rest.does is Does.ASSIGNS
+
+
+def test_named_list_is_the_gate_and_its_use_related() -> None:
+    (gate,) = gates(
+        """
+        import torch
+        SUPPORTED = [(9, 0), (10, 0)]
+
+        def check():
+            if torch.cuda.get_device_capability() not in SUPPORTED:
+                raise RuntimeError("needs Hopper or B200")
+        """
+    )
+    assert (gate.kind, gate.place.line) == (Kind.ALLOW_LIST, 3)
+    assert yes(gate) == {90, 100} and 120 in no(gate)
+    assert (gate.rest.does, gate.rest.message) == (Does.RAISES, "needs Hopper or B200")
+    assert [r.line for r in gate.related] == [6]
+
+
+def test_class_bounds_make_a_window_at_the_maximum() -> None:
+    found = gates(
+        """
+        import torch
+
+        class Op:
+            MAX_CC = None
+
+            @classmethod
+            def reasons(cls):
+                if cls.MAX_CC is not None and torch.cuda.get_device_capability() > cls.MAX_CC:
+                    return f"at most {cls.MAX_CC}"
+
+        class Old(Op):
+            MIN_CC = (8, 0)
+            MAX_CC = (9, 0)
+        """
+    )
+    (gate,) = [g for g in found if g.kind is Kind.WINDOW]
+    assert gate.place.line == 14
+    assert yes(gate) == {80, 86, 89, 90}
+    assert gate.rest.message == "at most {cls.MAX_CC}"
+
+
+def test_requirement_decorator_of_the_same_file() -> None:
+    found = gates(
+        """
+        import torch
+
+        def needs(ccs):
+            def deco(fn):
+                def inner(*args):
+                    major, minor = torch.cuda.get_device_capability()
+                    if major * 10 + minor not in ccs:
+                        raise ValueError("not supported")
+                    return fn(*args)
+                return inner
+            return deco
+
+        @needs([100, 103])
+        def gemm(x):
+            return x
+        """
+    )
+    (gate,) = found
+    assert (gate.kind, gate.place.line) == (Kind.ALLOW_LIST, 14)
+    assert yes(gate) == {100, 103}
+    assert gate.scope is not None and gate.scope.name == "gemm"
+
+
+def test_text_order_is_told_apart() -> None:
+    (gate,) = gates("def f(rec):\n    return rec['compute_cap'] >= '7.0'\n")
+    assert (gate.kind, gate.note("encoding")) == (Kind.STRING_COMPARE, "text")
+    assert 90 in yes(gate) and 120 in no(gate)
+
+
+def test_decision_mixed_with_other_conditions_stands_where_it_is_made() -> None:
+    found = gates(
+        """
+        import torch
+        _is_new = torch.cuda.get_device_capability()[0] >= 10
+
+        def use_fusion(batch):
+            return (
+                _is_new
+                and batch > 0
+            )
+
+        def run(batch):
+            if use_fusion(batch):
+                return 1
+            return 2
+        """
+    )
+    assert [(g.kind, g.place.line) for g in found] == [(Kind.RETURNED_TRUTH, 7)]
+    assert found[0].arms[0].assumes == ("batch > 0",)
+    assert [r.line for r in found[0].related] == [3]
+
+
+def test_environment_variables_settle_and_are_named() -> None:
+    text = """
+        import os
+        import torch
+
+        def check():
+            if torch.cuda.get_device_capability()[0] == 12 and os.environ.get("ALLOW") != "1":
+                raise RuntimeError("not validated on this GPU")
+        """
+    (gate,) = gates(text)
+    assert gate.arms[0].effect.environment == ("ALLOW",)
+    assert yes(gate) == {120, 121}
+    assert gates(text, defines=(("ALLOW", "1"),)) == []
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x00\xff\xfe" * 50, b"if cc >= (\n" * 40, b"x = " + b"(" * 3000 + b"cc >= 90" + b")" * 3000]
+)
+def test_hostile_files_end_in_facts(data: bytes) -> None:
+    front, where = PythonFrontEnd(), context()
+    index = front.index(Source("m.py", data, "m.py"), where)
+    if index is not None:
+        front.gates(index, front.link({"m.py": index}, where), where)
+
+
+def test_error_node_spoils_only_its_statement() -> None:
+    (gate,) = gates(
+        "import torch\ndef f(x):\n    y = = 3\n    if torch.cuda.get_device_capability()[0] >= 9:\n        go(x)\n"
+    )
+    assert gate.place.line == 4

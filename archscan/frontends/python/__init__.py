@@ -91,6 +91,7 @@ class PythonFrontEnd:
             evidence=index.evidence,
             root=index.root,
             gates=tuple(found),
+            problems=tuple(gates.found.problems),
             sites=messages(index.data, bool(found)) if index.triggers else (),
             links=index.links,
             suppressions=suppressions(index.data),

@@ -74,6 +74,7 @@ class Found:
     queue: list[int] = field(default_factory=list)
     queued: set[int] = field(default_factory=set)
     places: dict[str, list[int]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
 
 class ModulePass:
@@ -103,7 +104,12 @@ class ModulePass:
             if depends(value) or isinstance(value, (FuncV, PartialV)):
                 self._push(self._places(name))
         while self.found.queue:
-            self._visit(self.found.queue.pop())
+            offset = self.found.queue.pop()
+            try:
+                self._visit(offset)
+            except RecursionError:
+                line = self.module.data.count(b"\n", 0, offset) + 1
+                self.found.problems.append(f"nested too deeply to be read at line {line}")
         return sorted(self.found.gates.values(), key=lambda g: (g.place.start, g.kind))
 
     def _push(self, offsets: Iterable[int]) -> None:
@@ -175,7 +181,8 @@ class ModulePass:
             return
         for one in ladder:
             self.once(one, "if")
-        self._if_gate(ladder, path)
+        condition = child(ladder[0], "condition")
+        self._if_gate(ladder, [*path[:-2], ladder[0], condition if condition is not None else path[-1]])
 
     def _ladder(self, statement: Node, path: list[Node]) -> list[Node]:
         """Consecutive ifs that each return something of their own: one ladder."""
@@ -212,7 +219,10 @@ class ModulePass:
             return
         related, environment = tuple(self.interpreter.trace), tuple(self.interpreter.environment)
         reach = self.reach(path)
-        arms = self._arms(parts, answers, reach, frame)
+        arms = tuple(
+            replace(arm, effect=_overridden(arm.effect, environment)) if arm.effect.refuses else arm
+            for arm in self._arms(parts, answers, reach, frame)
+        )
         rest = self._rest(ladder, path)
         has_else = any(a.is_else for a in arms)
         first = next(i for i, a in enumerate(answers) if a.arch)
@@ -224,7 +234,7 @@ class ModulePass:
             kind=self._kind_of(Kind.IF, spot, arms, rest),
             place=place(spot, self.module.data),
             arms=arms,
-            rest=Effect(Does.NOTHING) if has_else else replace(rest, environment=environment),
+            rest=Effect(Does.NOTHING) if has_else else _overridden(rest, environment),
             scope=_scope_of(path),
             reach=reach.truth,
             related=self._definitions(related),
@@ -694,6 +704,11 @@ class ModulePass:
         if function is not None:
             words.append(docstring(function)[:400])
         return " ".join(" ".join(words).split())[:1200]
+
+
+def _overridden(effect: Effect, environment: tuple[str, ...]) -> Effect:
+    """The effect with the environment variables that were asked for on the way to it."""
+    return replace(effect, environment=environment) if environment else effect
 
 
 def _undecided(own: Answer) -> bool:
