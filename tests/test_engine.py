@@ -19,6 +19,7 @@ from archscan.frontends.protocol import Context, Overlay
 from archscan.model.facts import Facts, FileFacts, Link, LinkKind, Source
 from archscan.model.settings import ScanSettings
 from archscan.model.target import HOST, Target, Universe
+from archscan.outcome import Memory, Outcome
 
 CATALOG = Catalog(
     universe=Universe((HOST, Target(120))),
@@ -378,3 +379,44 @@ def test_indexes_of_the_real_front_ends_come_back(tmp_path: Path, monkeypatch: p
     loaded = memory._keeper.load(snapshots[0].name, cache.Snapshot)
     assert loaded is not None
     assert loaded.files == facts.files
+
+
+class TestOutcomes:
+    """What a whole run said is remembered until something changes."""
+
+    @staticmethod
+    def memory(base: Path, **options: object) -> Memory:
+        return Memory([str(base)], ScanSettings(), [], options)
+
+    def test_an_unchanged_tree_is_recalled(self, project: Path) -> None:
+        outcome = Outcome(b"text", ("warning: x",), 1)
+        self.memory(project).keep(scan(project, cached=True).listing, outcome)
+        assert self.memory(project).recall() in (None, outcome)
+
+    def test_change_is_noticed(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("archscan.sources.listing.RACY_NS", 0)
+        outcome = Outcome(b"text", (), 0)
+        self.memory(project).keep(scan(project, cached=True).listing, outcome)
+        assert self.memory(project).recall() == outcome
+        assert self.memory(project, format="json").recall() is None
+        (project / "new.cu").write_text("x")
+        assert self.memory(project).recall() is None
+        (project / "new.cu").unlink()
+        assert self.memory(project).recall() == outcome
+        (project / "d0/f03.cu").write_text("y")
+        assert self.memory(project).recall() is None
+
+    def test_a_tree_that_was_just_written_is_not_remembered(self, project: Path) -> None:
+        (project / "d0/f03.cu").write_text("y")
+        assert scan(project, cached=True).listing == ""
+
+    def test_files_beside_the_tree_count(self, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("archscan.sources.listing.RACY_NS", 0)
+        baseline = tmp_path / "baseline.json"
+        baseline.write_text("{}")
+        Memory([str(project)], ScanSettings(), [str(baseline)], {}).keep(
+            scan(project, cached=True).listing, Outcome(b"", (), 0)
+        )
+        assert Memory([str(project)], ScanSettings(), [str(baseline)], {}).recall() is not None
+        baseline.write_text("{ }")
+        assert Memory([str(project)], ScanSettings(), [str(baseline)], {}).recall() is None
