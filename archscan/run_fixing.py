@@ -40,7 +40,7 @@ def run_fix(given: Mapping[str, Any]) -> int:
     catalog = loaded_catalog(settings)
     report = judged(paths, settings, catalog)
     bench = commands.workbench(paths, catalog, settings.scan())
-    outcome = commands.fix(report, catalog, bench, _options(given), given["verify"])
+    outcome = commands.fix(report, catalog, bench, _options(given, report), given["verify"])
     if given["format_"] == "json":
         write(dumped({**document(_fixed(report, outcome)), "plan": _plan(outcome)}), given["output"])
     elif not given["write"]:
@@ -69,13 +69,13 @@ def _plan(outcome: FixOutcome) -> dict[str, Any]:
     return plan_document(outcome.plan, outcome.disks, {p: digests[str(Path(d))] for p, d in outcome.disks.items()})
 
 
-def _options(given: Mapping[str, Any]) -> FixOptions:
+def _options(given: Mapping[str, Any], report: Report) -> FixOptions:
     return FixOptions(
         unsafe=given["unsafe"],
         family=given["family"],
         widen=given["widen"],
         rules=frozenset(given["rule"]),
-        chain=given["chain"],
+        chains=commands.chain_ids(report, given["chain"]) if given["chain"] else frozenset(),
         paths=tuple(given["path"]),
     )
 

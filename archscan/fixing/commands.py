@@ -7,6 +7,7 @@ import pickle
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from archscan.catalog.types import Catalog
@@ -62,9 +63,6 @@ def workbench(paths: Sequence[str], catalog: Catalog, settings: ScanSettings) ->
 def fix(report: Report, catalog: Catalog, bench: Workbench, options: FixOptions, check: bool = False) -> FixOutcome:
     """The plan for a judged report, its diff and, with `check`, the compiler's word. Nothing is written."""
     made = plan(report.findings, report.selection, catalog, bench, options)
-    if options.chain and not made.units and not made.held_back:
-        known = ", ".join(sorted({f.chain for f in report.findings if f.chain})[:12]) or "none"
-        raise UserError(f"no finding belongs to a chain {options.chain!r}", f"chains here: {known}")
     before = {path: bench.source(path) for path in sorted({edit.path for edit in made.edits})}
     after = {p: applied(s.data, tuple(e for e in made.edits if e.path == p)) for p, s in before.items()}
     archived = [path for path, source in before.items() if not source.disk]
@@ -80,6 +78,16 @@ def fix(report: Report, catalog: Catalog, bench: Workbench, options: FixOptions,
         caches=_stale(made),
         notes=_distribution_notes(before[p].disk for p in before),
     )
+
+
+def chain_ids(report: Report, name: str) -> frozenset[str]:
+    """The ids of the chains of that id or name. UserError with the names there are."""
+    found = frozenset(chain.id for chain in report.chains if name in (chain.id, chain.name))
+    if not found:
+        names = sorted({chain.name for chain in report.chains})
+        near = get_close_matches(name, names, 5) or names[:12]
+        raise UserError(f"no chain is called {name!r}", f"chains here: {', '.join(near) or 'none'}")
+    return found
 
 
 def write(outcome: FixOutcome, journal: Journal) -> Run | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from itertools import islice
 
@@ -36,7 +36,7 @@ class FixOptions:
     family: bool = False
     widen: bool = False
     rules: frozenset[str] = frozenset()
-    chain: str | None = None
+    chains: frozenset[str] = frozenset()  # ids of the chains asked for
     paths: tuple[str, ...] = ()
 
 
@@ -80,39 +80,78 @@ def plan(
     findings: Sequence[Finding], selection: Selection, catalog: Catalog, bench: Workbench, options: FixOptions
 ) -> Plan:
     """The units that may be written under `options`; every other candidate is held back with its reason."""
-    units, held = [], []
-    wanted = [finding for finding in findings if _matches(finding, options)]
-    for members in _units(wanted, options):
-        never = [(finding, reason) for finding in members if (reason := _never(finding))]
-        open_members = tuple(finding for finding in members if not _never(finding))
-        held += [HeldBack(finding, reason) for finding, reason in never]
-        if not open_members:
+    units: list[Unit] = []
+    held: list[HeldBack] = []
+    for members in _units(findings, options):
+        held += [HeldBack(finding, reason) for finding in members if (reason := _never(finding))]
+        able = tuple(finding for finding in members if not _never(finding))
+        if not able:
             continue
-        made = _make_unit(open_members, selection, catalog, bench, options)
+        made = _make_unit(able, selection, catalog, bench, options)
         if isinstance(made, str):
-            held += [HeldBack(finding, made) for finding in open_members]
-        elif made.safe or options.unsafe:
+            held += [HeldBack(finding, made) for finding in able]
+            continue
+        made = _weighed(made, findings, bench)
+        if made.safe or options.unsafe:
             units.append(made)
         else:
             reason = f"not safe: {'; '.join(made.reasons)}"
-            held += [HeldBack(finding, reason, "--unsafe") for finding in open_members]
-    return Plan(selection, tuple(units), tuple(held))
+            held += [HeldBack(finding, reason, "--unsafe") for finding in able]
+    kept, dropped = _proven_whole(units, catalog, bench)
+    return Plan(selection, kept, (*held, *dropped))
 
 
-def fix_for(finding: Finding, selection: Selection, catalog: Catalog, bench: Workbench) -> Fix | None:
-    """The proven fix of one finding alone, as the report shows it; None if there is none."""
+def _proven_whole(
+    units: Sequence[Unit], catalog: Catalog, bench: Workbench
+) -> tuple[tuple[Unit, ...], tuple[HeldBack, ...]]:
+    """The units after the whole project was evaluated again: all at once, and one by one only if that fails."""
+    if not units or _whole(units, catalog, bench).holds:
+        return tuple(units), ()
+    kept, dropped = [], []
+    for unit in units:
+        proof = _whole([unit], catalog, bench)
+        if proof.holds:
+            kept.append(unit)
+        else:
+            dropped += [HeldBack(finding, proof.why) for finding in unit.findings]
+    return tuple(kept), tuple(dropped)
+
+
+def _whole(units: Sequence[Unit], catalog: Catalog, bench: Workbench) -> Proof:
+    edits = tuple(dict.fromkeys(edit for unit in units for edit in unit.edits))
+    names = catalog.universe.by_name
+    mask = catalog.universe.mask(names[name] for unit in units for name in unit.opens)
+    try:
+        data = _edited(bench, edits)
+    except ValueError:
+        return Proof(False, "its edits touch those of another fix")
+    return prove(bench, [want for unit in units for want in _wants(unit.findings)], edits, data, mask, whole=True)
+
+
+def _wants(findings: Sequence[Finding]) -> list[Want]:
+    return [Want(finding.gate, finding.arm, finding.problem is Problem.EXCLUDED) for finding in findings]
+
+
+def fix_for(
+    finding: Finding, findings: Sequence[Finding], selection: Selection, catalog: Catalog, bench: Workbench
+) -> Fix | None:
+    """The fix of one finding alone, proven on its own file, as the report shows it; None if there is none.
+
+    `findings` are all of the report: halves that stay shut make it unsafe.
+    """
     if _never(finding):
         return None
-    made = _make_unit((finding,), selection, catalog, bench, FixOptions(), whole=False)
+    made = _make_unit((finding,), selection, catalog, bench, FixOptions())
     if isinstance(made, str):
         return None
+    made = _weighed(made, findings, bench)
     return Fix(made.title, made.safe, made.edits, made.reasons, made.opens)
 
 
 def _matches(finding: Finding, options: FixOptions) -> bool:
     if options.rules and finding.rule not in options.rules:
         return False
-    if options.chain and options.chain != finding.chain:
+    if options.chains and finding.chain not in options.chains:
         return False
     return not options.paths or any(fnmatch(finding.path, pattern) for pattern in options.paths)
 
@@ -133,43 +172,49 @@ def _never(finding: Finding) -> str:
 
 
 def _units(findings: Sequence[Finding], options: FixOptions) -> Iterator[tuple[Finding, ...]]:
-    """A chain asked for is one unit; else findings that are halves of a pair go together."""
-    if options.chain:
-        if findings:
-            yield tuple(findings)
-        return
-    left = list(findings)
+    """What opens together: a chain that was asked for, with the halves that lie outside it; else halves of a pair."""
+    left = [finding for finding in findings if _matches(finding, options)]
+    shut = [finding for finding in findings if finding.problem is Problem.EXCLUDED]
+    if options.chains:
+        for chain in dict.fromkeys(finding.chain for finding in left if finding.problem is Problem.EXCLUDED):
+            yield _closed_over([finding for finding in shut if finding.chain == chain], shut)
+        left = [finding for finding in left if finding.problem is not Problem.EXCLUDED]
     while left:
-        unit, pending = [], [left.pop(0)]
-        while pending:
-            member = pending.pop()
-            unit.append(member)
-            partners = [other for other in left if _paired(member, other)]
-            left = [other for other in left if other not in partners]
-            pending += partners
-        yield tuple(sorted(unit, key=lambda f: (f.path, f.place.start)))
+        unit = _closed_over([left[0]], left)
+        left = [finding for finding in left if finding not in unit]
+        yield unit
+
+
+def _closed_over(members: Sequence[Finding], others: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The members and every other finding that is a half of one of them, in path order."""
+    unit: list[Finding] = []
+    pending = list(members)
+    left = [finding for finding in others if finding not in pending]
+    while pending:
+        member = pending.pop()
+        unit.append(member)
+        partners = [other for other in left if _paired(member, other)]
+        left = [other for other in left if other not in partners]
+        pending += partners
+    return tuple(sorted(unit, key=lambda f: (f.path, f.place.start)))
 
 
 def _paired(one: Finding, other: Finding) -> bool:
-    def names(a: Finding, b: Finding) -> bool:
-        return any(r.role is Role.PAIR and r.path == b.path and r.line == b.place.line for r in a.related)
+    return _names(one, other) or _names(other, one)
 
-    return names(one, other) or names(other, one)
+
+def _names(one: Finding, other: Finding) -> bool:
+    return any(r.role is Role.PAIR and (r.path, r.line) == (other.path, other.place.line) for r in one.related)
 
 
 def _make_unit(
-    members: tuple[Finding, ...],
-    selection: Selection,
-    catalog: Catalog,
-    bench: Workbench,
-    options: FixOptions,
-    whole: bool = True,
+    members: tuple[Finding, ...], selection: Selection, catalog: Catalog, bench: Workbench, options: FixOptions
 ) -> Unit | str:
-    """The proven unit, or why there is none. The narrowest set that every form in it can say is taken."""
+    """The unit, each gate proven in its own file, for the narrowest set that all can say; or why there is none."""
     reaches = [Reach.WIDEN] if options.widen else [Reach.FAMILY] if options.family else [Reach.EXACT, Reach.FAMILY]
     why = "no edit is known for this form"
     for reach in reaches:
-        result = _at_reach(members, selection, catalog, bench, reach, whole)
+        result = _at_reach(members, selection, catalog, bench, reach)
         if isinstance(result, Unit):
             return result
         why = result
@@ -177,33 +222,23 @@ def _make_unit(
 
 
 def _at_reach(
-    members: tuple[Finding, ...],
-    selection: Selection,
-    catalog: Catalog,
-    bench: Workbench,
-    reach: Reach,
-    whole: bool,
+    members: tuple[Finding, ...], selection: Selection, catalog: Catalog, bench: Workbench, reach: Reach
 ) -> Unit | str:
-    edits: list[Edit] = []
-    wants: list[Want] = []
+    edits: tuple[Edit, ...] = ()
     only = _chain_names(members)
     mask = 0
-    for finding in members:
+    for finding, want in zip(members, _wants(members), strict=True):
         admitted = _admission(finding, selection, catalog, reach)
         mask |= admitted.mask
-        want = Want(finding.gate, finding.arm, finding.problem is Problem.EXCLUDED)
-        found = _first_proven(finding, want, admitted, bench, tuple(edits), only)
+        found = _first_proven(finding, want, admitted, bench, edits, only)
         if isinstance(found, str):
             return found
-        edits = list(dict.fromkeys([*edits, *found]))
-        wants.append(want)
-    data = _edited(bench, edits)
-    proof = prove(bench, wants, edits, data, mask, whole=True) if whole else Proof(True)
+        edits = tuple(dict.fromkeys([*edits, *found]))
+    proof = prove(bench, _wants(members), edits, _edited(bench, edits), mask, whole=False)
     if not proof.holds:
         return proof.why
-    reasons = _unsafe_reasons(members, edits, bench, proof)
     opens = tuple(target.name for target in catalog.universe.members(mask))
-    return Unit(_id(members), _title(members, opens), not reasons, reasons, members, tuple(edits), opens, proof.also)
+    return Unit(_id(members), _title(members, opens), True, (), members, edits, opens, proof.also)
 
 
 def _first_proven(
@@ -287,24 +322,27 @@ def _usable(finding: Finding, catalog: Catalog) -> int:
     return mask
 
 
-def _unsafe_reasons(
-    members: Sequence[Finding], edits: Sequence[Edit], bench: Workbench, proof: Proof
-) -> tuple[str, ...]:
-    reasons = []
-    for advice in dict.fromkeys(f.advice for f in members if f.advice not in (Advice.WIDEN_SAFE, Advice.NARROW)):
-        reasons.append(_WHY_UNSAFE.get(advice, advice.value))
-    if any(f.risk.level in (Level.HIGH, Level.BLOCKED) for f in members):
+def _weighed(unit: Unit, findings: Sequence[Finding], bench: Workbench) -> Unit:
+    """The unit with its safety: safe is earned, every reason against it is named."""
+    members = unit.findings
+    reasons = [_WHY_UNSAFE[f.advice] for f in members if f.advice in _WHY_UNSAFE]
+    if any(f.risk.level in (Level.HIGH, Level.BLOCKED) and f.problem is Problem.EXCLUDED for f in members):
         reasons.append("the risk is high")
     if any(f.origin == "test" for f in members):
         reasons.append("test code")
-    if any(_loses_comment(edit, bench) for edit in edits):
+    if any(_loses_comment(edit, bench) for edit in unit.edits):
         reasons.append("a comment would be lost")
-    if proof.also:
-        reasons.append(f"moves {len(proof.also)} more place(s): {', '.join(proof.also[:4])}")
-    missing = _missing_halves(members)
+    if unit.also:
+        reasons.append(f"moves {len(unit.also)} more: {', '.join(unit.also[:4])}")
+    missing = [
+        f"{other.path}:{other.place.line}"
+        for other in findings
+        if other.problem is Problem.EXCLUDED and other not in members and any(_paired(f, other) for f in members)
+    ]
     if missing:
-        reasons.append(f"the other half of the pair is not part of it: {', '.join(missing)}")
-    return tuple(dict.fromkeys(reasons))
+        reasons.append(f"the other half of the pair stays shut: {', '.join(missing[:6])}")
+    distinct_reasons = tuple(dict.fromkeys(reasons))
+    return replace(unit, safe=not distinct_reasons, reasons=distinct_reasons)
 
 
 _WHY_UNSAFE = {
@@ -316,12 +354,6 @@ _WHY_UNSAFE = {
 }
 
 
-def _missing_halves(members: Sequence[Finding]) -> tuple[str, ...]:
-    have = {(f.path, f.place.line) for f in members}
-    paired = [r for f in members for r in f.related if r.role is Role.PAIR]
-    return tuple(dict.fromkeys(f"{r.path}:{r.line}" for r in paired if (r.path, r.line) not in have))
-
-
 def _loses_comment(edit: Edit, bench: Workbench) -> bool:
     old = bench.source(edit.path).data[edit.start : edit.end]
     pattern = rb"#[^\n]*" if edit.path.endswith(".py") else rb"//[^\n]*|/\*.*?\*/"
@@ -329,13 +361,8 @@ def _loses_comment(edit: Edit, bench: Workbench) -> bool:
 
 
 def _chain_names(members: Sequence[Finding]) -> frozenset[str]:
-    """Names whose statements alone may be opened when a condition guards others too; empty outside a chain."""
-    chains = {finding.chain for finding in members if finding.chain}
-    if len(members) < 2 or len(chains) != 1:
-        return frozenset()
-    chain = chains.pop()
-    named = {f.function for f in members if f.gate.layer is Layer.JIT and f.function}
-    return frozenset(name for name in {*named, f"gen_{chain}_module"} if name)
+    """Functions that build what opens: where a condition guards others too, only statements that name one open."""
+    return frozenset(f.function for f in members if f.gate.kind is Kind.KEYWORD_LIST and f.function)
 
 
 def _edited(bench: Workbench, edits: Sequence[Edit]) -> dict[str, bytes]:

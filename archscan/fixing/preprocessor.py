@@ -166,7 +166,9 @@ def _plain(word: bytes) -> str:
 
 def _negated(test: str) -> str:
     match = re.fullmatch(r"__CUDA_ARCH__ == (\d+)", test)
-    return f"__CUDA_ARCH__ != {match.group(1)}" if match else f"!({test})"
+    if match:
+        return f"__CUDA_ARCH__ != {match.group(1)}"
+    return f"!{test}" if test.startswith("(") else f"!({test})"
 
 
 def _grouped(text: str) -> str:

@@ -82,17 +82,21 @@ class Workbench:
                 for known in indexes:
                     known.pop(path, None)
                 self._add(replace(self.source(path), data=content), indexes)
-            projects = self._relinked(indexes, whole)
+            projects = self._linked(indexes) if whole else self._relinked(indexes, data)
             paths = {path for known in indexes for path in known} if whole else set(data)
             return {path: self._facts(indexes, projects, path) for path in sorted(paths)}
 
-    def _relinked(self, indexes: list[dict[str, Any]], whole: bool) -> list[Any]:
-        """The projects after an edit. A condition's own edit defines no macro: for it alone the old table stands."""
-        if whole:
-            return self._linked(indexes)
+    def _relinked(self, indexes: list[dict[str, Any]], data: Mapping[str, bytes]) -> list[Any]:
+        """The projects after an edit, as far as it matters to the edited files alone.
+
+        A condition's own edit defines no macro, so for those files the old macro table stands; Python values are
+        looked up in the linked modules.
+        """
         rows = zip(self._front_ends, indexes, self._projects, strict=True)
         return [
-            project if front_end.name == "cuda" else front_end.link(known, self._context)
+            project
+            if front_end.name == "cuda" or not data.keys() & known.keys()
+            else front_end.link(known, self._context)
             for front_end, known, project in rows
         ]
 
