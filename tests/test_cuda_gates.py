@@ -265,3 +265,15 @@ def test_macros_of_a_library_that_was_not_scanned_are_gates_of_unknown_truth() -
     (gate,) = gates("#if defined(CUTE_ARCH_MMA_SM90A_ENABLED)\n mma();\n#endif\n")
     assert words(gate.arms[0], "sm_90", "sm_90a", "host") == "uuu" and not gate.names_arch
     assert gate.arms[0].unknowns == gate.derived_from == ("CUTE_ARCH_MMA_SM90A_ENABLED",)
+
+
+def test_macros_that_only_token_pasting_names_are_found_in_headers() -> None:
+    header = (
+        "#pragma once\n#define MAJOR_(a, b) a\n#define MAJOR(p) MAJOR_ p\n#define VERSION(x) (MAJOR(x()) > 0)\n"
+        "#define COMPILER(...) VERSION(COMPILER_##__VA_ARGS__)\n#define COMPILER_OTHER() (-1, -1)\n"
+        "#define COMPILER_NVCC() (__CUDACC_VER_MAJOR__, 0)\n"
+    )
+    first = "#if COMPILER(OTHER) || __CUDA_ARCH__ >= 900\na();\n#endif\n"
+    text = f'#include "c.h"\n{first}#if COMPILER(NVCC) && __CUDA_ARCH__\n#endif\n'
+    other, nvcc = scan({"c.h": header, "u.cu": text})["u.cu"].gates
+    assert words(other.arms[0], "sm_80", "sm_90") == "ny" and words(nvcc.arms[0], "sm_80", "host") == "yn"

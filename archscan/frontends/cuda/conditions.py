@@ -265,10 +265,19 @@ class Evaluator:
     ) -> Answer:
         try:
             expanded = _expand(tokens, macros) if macros else list(tokens)
+            _look_up(expanded, states)
             values = _Parser(expanded, states, mask).value()
         except (_Malformed, RecursionError):
             return self._open(condition, mask)
         return Answer(Truth(*_truth(values)), values.blame)
+
+
+def _look_up(tokens: list[Any], states: dict[str, State]) -> None:
+    """Asks for the state of a name that only token pasting has brought up."""
+    for token in tokens:
+        name = str(token.value).removeprefix(_DEFINED)
+        if name not in states and name != "defined" and _WORD.fullmatch(name):
+            raise _Pasted(name)
 
 
 def _classes(everything: int, states: dict[str, State]) -> list[tuple[int, dict[str, Definition]]]:
@@ -368,7 +377,7 @@ class _Body(NamedTuple):
     """What the bound needs of a macro body."""
 
     values: tuple[str, ...]
-    fan_out: int  # how often the parameters occur
+    fan_out: int  # how often one parameter occurs
     depth: int
 
 
@@ -376,7 +385,7 @@ class _Body(NamedTuple):
 def _body(definition: Definition) -> _Body:
     tokens = _lexed(definition.body)
     values = tuple(t.value for t in tokens)
-    fan_out = sum(v in definition.params for v in values) if definition.params else 1
+    fan_out = max(values.count(parameter) for parameter in definition.params) if definition.params else 1
     return _Body(values, max(fan_out, 1), _depth(tokens))
 
 
@@ -487,8 +496,6 @@ class _Parser:
             raise _Malformed(f"unexpected {text}")
         if text == "defined":
             return self._late_defined()
-        if text not in self.states:  # came out of token pasting: nobody has looked it up
-            raise _Pasted(text)
         if self._peek() == "(":
             self._skip_call()
             return Values((), ((text, self.mask),))

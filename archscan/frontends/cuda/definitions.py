@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from archscan.frontends.cuda.conditions import mentioned, names_in
 from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.macros import defined_name, parse_define
+
+_PASTED = re.compile(
+    r"(\w{4,})\s*##"
+)  # pasting puts it in front, like an undefined name that ends in "_": any macro that begins so may be meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +23,8 @@ class Definitions:
     lines: tuple[int, ...]
 
 
-def needed_names(files: Iterable[Sequence[Directive]]) -> frozenset[str]:
-    """The names that conditions mention, and those behind the bodies of macros so mentioned."""
+def needed_names(files: Iterable[Sequence[Directive]]) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that conditions mention, with those behind the bodies of such macros; the ones that pasting makes."""
     bodies: dict[str, set[str]] = {}
     queue: list[str] = []
     for events in files:
@@ -29,13 +34,22 @@ def needed_names(files: Iterable[Sequence[Directive]]) -> frozenset[str]:
             elif event.text and event.name in CONDITIONALS:
                 queue += names_in(event.text)
     found: set[str] = set()
+    prefixes: set[str] = set()
+    pasted: set[str] = set()
     for name in queue:
         if name not in found:
             found.add(name)
+            fresh = {name} if name.endswith("_") and len(name) > 4 and name not in bodies else set()
             for text in bodies.get(name, ()):
                 parsed = parse_define(text)
                 queue += mentioned(parsed[1]) if parsed else ()
-    return frozenset(found)
+                fresh.update(_PASTED.findall(text) if "##" in text else ())
+            fresh -= prefixes
+            prefixes |= fresh
+            made = [other for other in bodies if fresh and other.startswith(tuple(fresh))]
+            pasted.update(made)
+            queue += made
+    return frozenset(found), frozenset(pasted)
 
 
 def definitions(events: Sequence[Directive], guard_start: int, needed: frozenset[str]) -> Mapping[str, Definitions]:

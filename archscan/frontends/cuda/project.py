@@ -93,12 +93,12 @@ def _joined(exports: list[Export], via: Via) -> tuple[State, Via]:
 
 def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTable:
     """The table of a project from the indexes of its files."""
-    needed = needed_names(index.events for index in indexes.values())
+    needed, pasted = needed_names(index.events for index in indexes.values())
     defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guard_start, needed))}
     dependencies = _dependencies(defined)
     derived = _derived(dependencies) | {n for n in needed if compiler.is_derived_elsewhere(n)}
     features = _closure(derived, dependencies)
-    tracked = features | _closure(_tested_beside(indexes, derived), dependencies)
+    tracked = features | _closure(_tested_beside(indexes, derived) | pasted, dependencies)
     includes = Includes({path: index.includes for path, index in indexes.items()})
     flags = {name: _flags(name, dependencies, compiler) for name in derived}
     table = MacroTable(derived, features, tracked, {}, includes, _sites(defined, derived), needed, flags)
