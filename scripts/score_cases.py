@@ -10,6 +10,7 @@ import re
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,18 +37,23 @@ class Score:
 
 def main(arguments: list[str]) -> int:
     """Prints the score; 1 where something deviates."""
-    directory, names = Path(arguments[0]), arguments[1:]
-    catalog, score = load(), Score()
-    for expected in sorted(directory.glob("*.expect.json")):
-        case = json.loads(expected.read_text("utf-8"))
-        if not names or any(n in case["case"] for n in names):
-            _score(directory / case["case"], case, catalog, score)
+    score = scored(Path(arguments[0]), arguments[1:])
     print("\n".join(score.deviations))
     print(f"recall      {score.share('found', 'required')}")
     print(f"precision   {score.share('right', 'reported')}")
     print(f"consequence {score.share('consequence', 'compared')}")
     print(f"advice      {score.share('advice', 'compared')}")
     return 1 if score.deviations else 0
+
+
+def scored(directory: Path, names: Sequence[str] = ()) -> Score:
+    """The score of the cases in a directory, or of those whose name contains one of `names`."""
+    catalog, score = load(), Score()
+    for expected in sorted(directory.glob("*.expect.json")):
+        case = json.loads(expected.read_text("utf-8"))
+        if not names or any(n in case["case"] for n in names):
+            _score(directory / case["case"], case, catalog, score)
+    return score
 
 
 def _score(path: Path, case: dict[str, Any], catalog: Catalog, score: Score) -> None:
@@ -76,7 +82,11 @@ def _score(path: Path, case: dict[str, Any], catalog: Catalog, score: Score) -> 
 def _findings(path: Path, case: dict[str, Any], catalog: Catalog) -> list[Finding]:
     flags = [re.fullmatch(r"-D(\w+)(?:=(.*))?", f) for f in case.get("compile_flags", ())]
     defines = tuple((m[1], m[2] or "1") for m in flags if m)
-    facts = scan([str(path)], catalog, ScanSettings(defines=defines, include_vendored=True, use_cache=False, layers=_layers(path)))
+    facts = scan(
+        [str(path)],
+        catalog,
+        ScanSettings(defines=defines, include_vendored=True, use_cache=False, layers=_layers(path)),
+    )
     selection = select(case["target"], catalog)
     return list(report(facts, selection, catalog, JudgeSettings(include_vendored=True)).findings)
 

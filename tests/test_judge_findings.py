@@ -282,3 +282,25 @@ def test_filters(settings, left):
         gate(lambda t: t.sm >= 90, uses=(features("wgmma"),), line=300),
     )
     assert sorted(f.place.line for f in report(*gates, settings=settings).findings) == left
+
+
+def test_definitions_of_one_macro_are_one_choice():
+    def define(condition, line):
+        return gate(condition, does=(Effect(Does.DEFINES),), kind=Kind.MACRO_DEFINITION, symbols=("ON",), line=line)
+
+    hopper, consumer, blackwell = (
+        define(lambda t: t.sm == 90, 10),
+        define(lambda t: t.sm == 120, 30),
+        define(lambda t: t.major == 10, 50),
+    )
+    assert not report(hopper, consumer).findings
+    assert [f.place.line for f in report(hopper, blackwell).findings] == [50]
+
+
+def test_template_tags_of_one_kernel_are_one_choice():
+    def tag(condition, line, name):
+        return gate(condition, kind=Kind.WINDOW, layer=Layer.DEVICE, scope=kernel("axpy"), symbols=(name,), line=line)
+
+    tags = (tag(lambda t: 80 <= t.sm < 90, 10, "Sm80"), tag(lambda t: 90 <= t.sm < 100, 20, "Sm90"))
+    assert [f.place.line for f in report(*tags).findings] == [20]
+    assert not report(*tags, target="sm90").findings

@@ -12,7 +12,7 @@ from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, Branch, branches
 from archscan.judge.cases import LISTS, Case, site_gate
 from archscan.judge.consequences import consequence
-from archscan.judge.features import Needs
+from archscan.judge.features import Needs, needs_to_open
 from archscan.judge.project import Project, names_in
 from archscan.judge.words import Words
 from archscan.model.facts import FileFacts, LinkKind, Origin, Site, SiteKind
@@ -68,6 +68,7 @@ class Pairs:
 
     by_case: dict[int, tuple[Pair, ...]]  # id of the case
     mismatches: tuple[Case, ...]
+    asks: dict[int, str]  # id of the case -> feature that it decides about
     routed: frozenset[int]  # ids of cases whose code the host launches for other targets only
 
     def of(self, case: Case) -> tuple[Pair, ...]:
@@ -86,6 +87,7 @@ class _Pairing:
         self.pairs: dict[int, dict[tuple[str, int], Pair]] = defaultdict(dict)  # by case, then by place
         self.mismatches: list[Case] = []
         self.routed: set[int] = set()
+        self.asks: dict[int, str] = {}
         self.shut = [c for c in self.cases if c.problem is Problem.EXCLUDED]
         self.shut_gates = {id(c.gate): c for c in self.shut}
         self.by_path: dict[str, list[Case]] = defaultdict(list)
@@ -125,7 +127,7 @@ def pair_up(cases: Iterable[Case], project: Project, selection: Selection, catal
     ):
         step(pairing)
     by_case = {key: tuple(found.values()) for key, found in pairing.pairs.items()}
-    return Pairs(by_case, tuple(pairing.mismatches), frozenset(pairing.routed))
+    return Pairs(by_case, tuple(pairing.mismatches), pairing.asks, frozenset(pairing.routed))
 
 
 def _macros(pairing: _Pairing) -> None:
@@ -162,13 +164,13 @@ def _waits(pairing: _Pairing) -> list[Case]:
 def _launch_attributes(pairing: _Pairing) -> None:
     """The launch attribute is set for the target, and the device code does not wait."""
     waits = _waits(pairing)
-    if not waits:
-        return
     for file, site in pairing.project.sites.get(SiteKind.PDL_ATTRIBUTE, ()):
+        decider = _decider(pairing, file, site)
+        if decider is not None and id(decider.gate) in pairing.shut_gates:
+            pairing.asks[id(pairing.shut_gates[id(decider.gate)])] = "griddep-wait"
         if pairing.selection.mask & ~site.truth.no == 0:
             continue
         shut = [w for w in waits if _launched_by(w, file, site, pairing.project)]
-        decider = _decider(pairing, file, site)
         if shut and (decider is None or decider.yes & pairing.selection.mask):
             pairing.mismatches.append(_attribute_mismatch(pairing, file, site, shut, decider))
 
@@ -291,6 +293,8 @@ def _kernels_launched(file: FileFacts, function: str) -> tuple[frozenset[str], f
 
 def _kernel_names(case: Case) -> frozenset[str]:
     """Names by which host code can mean the device code of a case."""
+    if case.gate.kind is Kind.WINDOW:
+        return frozenset(case.gate.symbols[:1])  # the tag; the kernel serves every tag
     scope = case.gate.scope.name if case.gate.scope else ""
     return frozenset(n for n in names_in(" ".join((scope, *case.gate.symbols))) if len(n) > 2)
 
@@ -566,6 +570,12 @@ def _builds_mismatch(pairing: _Pairing, file: FileFacts, gate: Gate, index: int,
     pairing.mismatches.append(
         _mismatch(file, gate, index, gate.arms[index].place, closed, Consequence.COMPILE_ERROR, related)
     )
+
+
+def asking(case: Case, feature: str, selection: Selection, catalog: Catalog) -> Case:
+    """The case of a host decision with the device feature that it decides about."""
+    said = needs_to_open(case.gate, None, (feature,), Project(()), selection, catalog)
+    return replace(case, needs=Needs((*case.needs.items, *said.items)))
 
 
 _WORST = (

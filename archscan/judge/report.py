@@ -7,11 +7,12 @@ from collections.abc import Iterable
 
 from archscan.catalog.types import Catalog
 from archscan.judge.advice import Weighed, advise
+from archscan.judge.alternatives import without_served
 from archscan.judge.cases import Case, Found, find
 from archscan.judge.consequences import consequence
 from archscan.judge.evidence import known
 from archscan.judge.findings import Outcome, findings
-from archscan.judge.pairs import Pairs, pair_up, with_uses
+from archscan.judge.pairs import Pairs, asking, pair_up, with_uses
 from archscan.judge.project import Project
 from archscan.judge.risk import risk
 from archscan.judge.rules import in_order
@@ -29,8 +30,9 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     """The report on `facts` for one target: findings worst first, without chains and fixes."""
     project = Project(facts.files)
     found = find(project, selection, catalog, lambda file: _is_shown(file, settings))
-    pairs = pair_up(found.cases, project, selection, catalog)
-    cases = (*found.cases, *pairs.mismatches)
+    open_cases = without_served(found.cases, project, selection, catalog.universe)
+    pairs = pair_up(open_cases, project, selection, catalog)
+    cases = (*open_cases, *pairs.mismatches)
     outcomes = [_outcome(c, pairs, selection, catalog, settings) for c in cases if _is_shown(c.file, settings)]
     sifted = sift(findings(outcomes, in_order(catalog.rules.values())), facts.files)
     return Report(
@@ -52,6 +54,8 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
 def _outcome(bare: Case, pairs: Pairs, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Outcome:
     others = pairs.of(bare)
     case = with_uses(bare, others)
+    if id(bare) in pairs.asks:
+        case = asking(case, pairs.asks[id(bare)], selection, catalog)
     evidence = known(case, catalog, selection, settings.context)
     weighed = Weighed(
         case=case,

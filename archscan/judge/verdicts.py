@@ -145,10 +145,15 @@ def _nearest(candidates: list[Branch], selection: Selection, universe: Universe)
     """The branch of the nearest relative: a sibling of the same major, else the next lower SM, else the next higher."""
 
     def distance(branch: Branch) -> tuple[int, int, int]:
-        best = min(_distance(sm, selection) for sm in sms(branch.yes & selection.peers, universe))
-        return (*best, branch.index if branch.index != REST else len(candidates) + 1000)
+        last = branch.index if branch.index != REST else len(candidates) + 1000
+        return (*nearness(branch.yes & selection.peers, selection, universe), last)
 
     return min(candidates, key=distance)
+
+
+def nearness(mask: int, selection: Selection, universe: Universe) -> tuple[int, int]:
+    """How near the nearest relative among these targets is; smaller is nearer."""
+    return min((_distance(sm, selection) for sm in sms(mask, universe)), default=(3, 0))
 
 
 def _distance(sm: int, selection: Selection) -> tuple[int, int]:
