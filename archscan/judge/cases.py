@@ -121,12 +121,20 @@ class _Judge:
             place=place_of(gate, shut),
             gets=shut.gets.effect,
             needs=needs,
-            words=words(gate, *_texts(gate, guarded, shut.gets.effect)) if self.is_shown else Words(),
+            words=self._words(*_texts(gate, guarded, shut.gets.effect)) if self.is_shown else Words(),
             shut=shut,
             limit=held,
             admits=self.catalog.universe.names(shut.missed.yes),
             same_limit=(own is not None and constant(shut.missed.effect.value) == own) or self._same_memory(shut),
         )
+
+    def _words(self, *texts: str) -> Words:
+        return words(self.gate, *texts, other_chips=self._speaks_of_others)
+
+    def _speaks_of_others(self, line: str) -> bool:
+        """Whether a line names chips, and none of the target's major."""
+        named = chips_named(line, self.catalog)
+        return bool(named) and all(sm // 10 != self.selection.major for sm in named)
 
     def _same_memory(self, shut: Shut) -> bool:
         """Whether a target that lands where it has too little memory misses the arm of those that have as much."""

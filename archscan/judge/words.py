@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from archscan.catalog.types import Catalog
@@ -72,17 +73,21 @@ class Words:
     second_list: str = ""  # the name of another list that the text goes by
 
 
-def words(gate: Gate, *more: str) -> Words:
-    """What the comments, docstring, names and messages of a gate say."""
+def words(gate: Gate, *more: str, other_chips: Callable[[str], bool] = lambda text: False) -> Words:
+    """What the comments, docstring, names and messages of a gate say.
+
+    `other_chips` tells whether a line speaks of other chips alone: what it says of speed or faults is not about ours.
+    """
     said = gate.near
+    ours = "\n".join(line for line in said.splitlines() if not other_chips(line))
     names = " ".join((said, *gate.symbols, gate.scope.name if gate.scope else "", *more))
     names = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", names)
     apart = names.replace("_", " ")
     return Words(
         workaround=gate.note("quirk") or _found(_WORKAROUND, apart),
-        known_bad=_found(_KNOWN_BAD, said),
+        known_bad=_found(_KNOWN_BAD, ours),
         lacks=_found(_LACKS, " ".join((said, *more))),
-        performance=_found(_PERFORMANCE, said),
+        performance=_found(_PERFORMANCE, ours),
         portable=_found(_PORTABLE, said),
         binary=_found(_BINARY, names),
         collective=_found(_COLLECTIVE, names),
