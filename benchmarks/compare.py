@@ -1,0 +1,249 @@
+"""Times archscan beside other tools for the same question: benchmarks/compare.py CORPORA [--write].
+
+CORPORA holds unpacked packages (scripts/corpora.py fetches them). Prints a table of medians over whole processes with
+the ratio to archscan, a scaling curve, and the time to start; --write puts it into docs/benchmarks.md. Tools that are not
+installed are left out with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("flashinfer-0.6.2", "flashinfer-0.7.2")
+PATTERN = r"__CUDA_ARCH__|supported_major_versions|get_device_capability"
+GOALS = {  # seconds, whole process, on two cores
+    ("archscan, cold", "flashinfer-0.6.2"): 0.8,
+    ("archscan, warm", "flashinfer-0.6.2"): 0.25,
+    ("archscan, cold", "flashinfer-0.7.2"): 4.0,
+    ("archscan, warm", "flashinfer-0.7.2"): 0.6,
+}
+SEMGREP_RULES = """rules:
+  - {id: majors, languages: [python], severity: INFO, message: m,
+     pattern: "$F(..., supported_major_versions=[...], ...)"}
+  - {id: arch, languages: [generic], severity: INFO, message: m, pattern: "__CUDA_ARCH__",
+     paths: {include: ["*.cu", "*.cuh", "*.h", "*.hpp", "*.inl"]}}
+"""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Median seconds on the wall and of processors, and the highest memory of one process in MB."""
+
+    wall: float
+    cpu: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A command for a directory; `fresh` empties its cache before each run; `runs` overrides the number of runs."""
+
+    name: str
+    command: Callable[[Path], Sequence[str]]
+    needs: str = ""
+    fresh: bool = False
+    runs: int = 0
+    says: str = ""
+
+
+def measured(command: Sequence[str], environment: dict[str, str]) -> Timing:
+    """One run of a command, everything it started included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, env=environment)
+        _, _, used = os.wait4(process.pid, 0)
+        process.returncode = 0
+    wall = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Timing(wall, cpu, used.ru_maxrss / 1024)
+
+
+def timed(tool: Tool, directory: Path, runs: int, cache: Path) -> Timing:
+    """The median of some runs, after one that warms up what is to be warm."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT), "SEMGREP_SEND_METRICS": "off"}
+    command = [*tool.command(directory)]
+    if not tool.fresh and tool.runs != 1:
+        measured(command, environment)
+        measured(command, environment)
+    found = []
+    for _ in range(tool.runs or runs):
+        if tool.fresh:
+            shutil.rmtree(cache, ignore_errors=True)
+        found.append(measured(command, environment))
+    return Timing(*(statistics.median(getattr(t, field) for t in found) for field in ("wall", "cpu", "memory")))
+
+
+def tools(rules: Path) -> list[Tool]:
+    """What is compared. The peers get the narrowest question that finds the same places."""
+    archscan = [sys.executable, "-m", "archscan", "--target", "sm120", "--isolated"]
+    return [
+        Tool("archscan, cold", lambda d: [*archscan, str(d)], fresh=True, says="all layers, verdicts, chains"),
+        Tool("archscan, warm", lambda d: [*archscan, str(d)], says="nothing changed since"),
+        Tool("ripgrep", lambda d: ["rg", "-n", PATTERN, str(d)], "rg", says="lines that name an architecture"),
+        Tool("unifdef", _unifdef, "unifdef", says="removes #if for one value, no verdict"),
+        Tool(
+            "semgrep",
+            lambda d: [
+                "semgrep",
+                "--config",
+                str(rules),
+                "--metrics=off",
+                "--disable-version-check",
+                "--no-git-ignore",
+                "-q",
+                str(d),
+            ],
+            "semgrep",
+            runs=1,
+            says="two rules",
+        ),
+        Tool(
+            "ast-grep",
+            lambda d: ["ast-grep", "run", "-p", "$F($$$, supported_major_versions=$L, $$$)", "-l", "python", str(d)],
+            "ast-grep",
+            runs=1,
+            says="one pattern, Python only",
+        ),
+    ]
+
+
+def _unifdef(directory: Path) -> Sequence[str]:
+    script = (
+        f"find -L {directory} -type f \\( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.hpp' \\)"
+        " -print0 | xargs -0 -n1 unifdef -D__CUDA_ARCH__=1200 >/dev/null"
+    )
+    return ["sh", "-c", script]
+
+
+def table(corpora: Path, runs: int, work: Path) -> list[str]:
+    """The comparison as Markdown."""
+    rules = work / "rules.yaml"
+    rules.write_text(SEMGREP_RULES)
+    packages = [name for name in PACKAGES if (corpora / name).is_dir()]
+    lines = [
+        "| tool | "
+        + " | ".join(f"{name} (s) | × cold archscan | CPU s | MB" for name in packages)
+        + " | what it tells |",
+        "|---|" + "---:|" * (4 * len(packages)) + "---|",
+    ]
+    cold: dict[str, float] = {}
+    for tool in tools(rules):
+        if tool.needs and not shutil.which(tool.needs):
+            lines.append(f"| {tool.name} | not installed |" + " |" * (4 * len(packages)))
+            continue
+        cells = []
+        for name in packages:
+            found = timed(tool, corpora / name, runs, work / "cache")
+            cold.setdefault(name, found.wall)
+            goal = GOALS.get((tool.name, name))
+            mark = "" if goal is None else f" (goal {goal:g})"
+            cells += [
+                f"{found.wall:.2f}{mark}",
+                f"{found.wall / cold[name]:.2f}",
+                f"{found.cpu:.2f}",
+                f"{found.memory:.0f}",
+            ]
+        lines.append(f"| {tool.name} | {' | '.join(cells)} | {tool.says} |")
+        print(lines[-1], file=sys.stderr)
+    return lines
+
+
+def start(runs: int, work: Path) -> list[str]:
+    """The time to start, and to look at one file, over a bare interpreter."""
+    one = work / "one.cu"
+    one.write_text("#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200\nint x;\n#endif\n")
+    commands = {
+        "python -c pass": ["-c", "pass"],
+        "archscan --version": ["-m", "archscan", "--version"],
+        "archscan one.cu": ["-m", "archscan", "--target", "sm120", "--isolated", str(one)],
+        "archscan one.cu, no cache": ["-m", "archscan", "--target", "sm120", "--isolated", "--no-cache", str(one)],
+    }
+    lines = ["| command | s |", "|---|---:|"]
+    for name, arguments in commands.items():
+        tool = Tool(name, lambda _, a=arguments: [sys.executable, *a])  # type: ignore[misc]
+        lines.append(f"| `{name}` | {timed(tool, one, max(runs, 5), work / 'cache').wall:.3f} |")
+    return lines
+
+
+def curve(corpora: Path, work: Path) -> list[str]:
+    """Cold time over the bytes of growing parts of the largest package."""
+    package = next((corpora / name for name in reversed(PACKAGES) if (corpora / name).is_dir()), None)
+    if package is None:
+        return []
+    files = sorted(path for path in package.rglob("*") if path.is_file())
+    tool = Tool(
+        "archscan", lambda d: [sys.executable, "-m", "archscan", "-t", "sm120", "--isolated", str(d)], fresh=True
+    )
+    lines = ["| part | MB | s | s per 100 MB |", "|---:|---:|---:|---:|"]
+    for part in (8, 4, 2, 1):
+        base = work / f"part{part}" / package.name
+        size = 0
+        for path in files[::part]:
+            target = base / path.relative_to(package)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.hardlink_to(path) if path.stat().st_dev == work.stat().st_dev else shutil.copy(path, target)
+            size += path.stat().st_size
+        found = timed(tool, base, 1, work / "cache")
+        lines.append(f"| 1/{part} | {size / 1e6:.0f} | {found.wall:.2f} | {found.wall / size * 1e8:.2f} |")
+    return lines
+
+
+def machine() -> str:
+    """The class of machine, not its name."""
+    model = "unknown processor"
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        model = next(
+            (line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line), model
+        )
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores of {model}, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+
+
+def main(arguments: list[str]) -> int:
+    """Measures and prints; exit code 2 if there is nothing to measure on."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpora", type=Path)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    options = parser.parse_args(arguments)
+    if not any((options.corpora / name).is_dir() for name in PACKAGES):
+        print(f"none of {', '.join(PACKAGES)} in {options.corpora}; scripts/corpora.py fetches them", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(dir=options.corpora) as name:
+        work = Path(name)
+        load = os.getloadavg()[0]
+        parts = [table(options.corpora, options.runs, work), start(options.runs, work), curve(options.corpora, work)]
+    today = datetime.datetime.now(datetime.timezone.utc).date()
+    head = [
+        "# Benchmarks", "",
+        f"Measured on {today} by `benchmarks/compare.py` on {machine()}.",
+        f"Load average at the start {load:.1f}. Medians of {options.runs} runs of whole processes, files in the page cache.", "", "## The same question, other tools", "",
+    ]  # fmt: skip
+    text = "\n".join(
+        [*head, *parts[0], "", "## Start", "", *parts[1], "", "## Cost over size, cold", "", *parts[2], ""]
+    )
+    print(text)
+    if options.write:
+        (ROOT / "docs" / "benchmarks.md").write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
