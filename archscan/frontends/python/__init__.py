@@ -13,7 +13,7 @@ from archscan.frontends.python.knowledge import compile_knowledge
 from archscan.frontends.python.links import links
 from archscan.frontends.python.messages import messages
 from archscan.frontends.python.modules import Graph, PythonIndex
-from archscan.frontends.python.triggers import asks, deciding, generated, may_hold_gates, mentions, triggers
+from archscan.frontends.python.triggers import asks, deciding, generated, is_asked, may_hold_gates, mentions, triggers
 from archscan.frontends.python.values import Lanes
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Source
@@ -81,9 +81,10 @@ class PythonFrontEnd:
     def gates(self, index: PythonIndex, project: PythonProject, context: Context) -> FileFacts:
         """The gates of one file."""
         module = project.interpreter.graph.modules[index.path]
-        extra = index.mentions & project.asks
+        extra = [name for name in sorted(index.mentions & project.asks) if is_asked(index.data, name.encode())]
         gates = ModulePass(project.interpreter, module, project.users, project.recogniser)
-        found = gates.run(sorted(extra)) if index.deciding or extra else []
+        found = gates.run(extra) if index.deciding or extra else []
+        project.interpreter.forget(module)
         return FileFacts(
             path=index.path,
             size=index.size,

@@ -117,6 +117,15 @@ class Interpreter:
         self._calls: dict[object, tuple[Outcome, tuple[Related, ...]]] = {}
         self._classes: dict[tuple[str, int], ClassV] = {}
 
+    def forget(self, module: Module) -> None:
+        """Drops the trees of a module: values that others hold stay, what they need again is parsed again."""
+        self._frames.pop(module.path, None)
+        for key in [key for key in self._classes if key[0] == module.path]:
+            del self._classes[key]
+        module.memo.clear()
+        module.__dict__.pop("root", None)
+        module.__dict__.pop("scope", None)
+
     # ------------------------------------------------------------------ frames
 
     def module_frame(self, module: Module) -> Frame:

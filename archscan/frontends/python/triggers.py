@@ -121,6 +121,13 @@ def mentions(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
     return frozenset(name.decode("utf-8", "replace") for name in names)
 
 
+def is_asked(data: bytes, name: bytes) -> bool:
+    """Whether an imported name is called or tested: merely handing it on asks nothing."""
+    return any(
+        data.find(form) >= 0 for form in (name + b"(", b"if " + name, b"not " + name, b"and " + name, b"or " + name)
+    )
+
+
 def asks(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
     """Top-level functions and flags that ask for the target without saying so in their name."""
     names: set[bytes] = set()
