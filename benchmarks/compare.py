@@ -1,8 +1,8 @@
 """Times archscan beside other tools for the same question: benchmarks/compare.py CORPORA [--write].
 
-CORPORA holds unpacked packages (scripts/corpora.py fetches them). Prints a table of medians over whole processes with
-the ratio to archscan, a scaling curve, and the time to start; --write puts it into docs/benchmarks.md. Tools that are not
-installed are left out with the reason.
+CORPORA holds unpacked packages (scripts/corpora.py fetches them). Prints medians over whole processes with the ratio to
+archscan, a scaling curve, and the time to start; --write puts them into docs/benchmarks.md. Tools that are not installed
+are left out.
 """
 
 from __future__ import annotations
@@ -232,10 +232,14 @@ def main(arguments: list[str]) -> int:
         parts = [table(options.corpora, options.runs, work), start(options.runs, work), curve(options.corpora, work)]
     today = datetime.datetime.now(datetime.timezone.utc).date()
     head = [
-        "# Benchmarks", "",
-        f"Measured on {today} by `benchmarks/compare.py` on {machine()}.",
-        f"Load average at the start {load:.1f}. Medians of {options.runs} runs of whole processes, files in the page cache.", "", "## The same question, other tools", "",
-    ]  # fmt: skip
+        "# Benchmarks",
+        "",
+        f"Measured on {today} by `benchmarks/compare.py` on {machine()}; load average at the start {load:.1f}.",
+        f"Medians of {options.runs} runs of whole processes, files in the page cache.",
+        "",
+        "## The same question, other tools",
+        "",
+    ]
     text = "\n".join(
         [*head, *parts[0], "", "## Start", "", *parts[1], "", "## Cost over size, cold", "", *parts[2], ""]
     )
