@@ -97,8 +97,8 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTabl
     defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guard_start, needed))}
     dependencies = _dependencies(defined)
     derived = _derived(dependencies) | {n for n in needed if compiler.is_derived_elsewhere(n)}
-    features = _closure(derived, dependencies)
-    tracked = features | _closure(_tested_beside(indexes, derived) | pasted, dependencies)
+    features = _closure(derived | pasted, dependencies)
+    tracked = features | _closure(_tested_beside(indexes, derived), dependencies)
     includes = Includes({path: index.includes for path, index in indexes.items()})
     flags = {name: _flags(name, dependencies, compiler) for name in derived}
     table = MacroTable(derived, features, tracked, {}, includes, _sites(defined, derived), needed, flags)
