@@ -268,7 +268,7 @@ def _proposals(finding: Finding, admitted: Admission, bench: Workbench, only: fr
     if gate.layer is Layer.PREPROCESSOR:
         yield from _preprocessor_proposals(finding, data, admitted)
     elif finding.path.endswith(".py"):
-        file = PythonFile(finding.path, data, _binder(bench, finding.path))
+        file = PythonFile(finding.path, data, _binder(bench))
         for arm in _python_arms(gate, finding.arm):
             yield from python_open(file, gate.arms[arm], admitted, only)
             if admitted.reach is not Reach.WIDEN:
@@ -372,27 +372,18 @@ def _edited(bench: Workbench, edits: Sequence[Edit]) -> dict[str, bytes]:
     }
 
 
-def _binder(bench: Workbench, path: str) -> Callable[[str, str], bool]:
-    """Whether a module, as written in an import of `path`, binds a name: looked up in the scanned files."""
+def _binder(bench: Workbench) -> Callable[[str, str], bool]:
+    """Whether a scanned file that a module path may mean, or one inside that package, defines a name.
+
+    Generous on purpose: whether the import works is for the proof, which follows it.
+    """
 
     def binds(module: str, name: str) -> bool:
-        tail = module.lstrip(".").replace(".", "/")
-        endings = (f"{tail}.py", f"{tail}/__init__.py")
+        last = module.rsplit(".", 1)[-1]
         word = re.escape(name.encode())
-        pattern = re.compile(
-            rb"(?m)^\s*(?:def\s+"
-            + word
-            + rb"\b|(?:\w+\s*=\s*)*"
-            + word
-            + rb"\s*[:=]|.*\bimport\b.*\b"
-            + word
-            + rb"\b|"
-            + word
-            + rb",?\s*$)"
-        )
-        return any(
-            pattern.search(bench.source(other).data) is not None for other in bench.sources() if other.endswith(endings)
-        )
+        pattern = re.compile(rb"(?m)^(?:def\s+" + word + rb"\b|(?:\w+\s*=\s*)*" + word + rb"\s*[:=])")
+        near = (path for path in bench.sources() if path.endswith(f"{last}.py") or f"{last}/" in path)
+        return any(pattern.search(bench.source(path).data) for path in near if path.endswith(".py"))
 
     return binds
 
