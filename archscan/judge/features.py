@@ -75,13 +75,14 @@ def needs_to_open(
     beside the gate name.
     """
     uses = [u for u in arm.features if _stays_behind(u, gate, arm, project, selection)] if arm else []
+    uses = [u for u in uses if _is_in_reach(u, gate, project)]
     words = [FeatureUse(name, gate.place.line, confidence="low") for name in said]
     return _needs([*uses, *words], gate.path, selection.mask, catalog)
 
 
 def needs_when_taken(gate: Gate, arm: Arm, variant: int, project: Project, catalog: Catalog) -> Needs:
     """What the arm itself makes one variant (a bit) run today: uses that a nested gate holds are that gate's affair."""
-    uses = [u for u in arm.features if _is_own(u, gate, arm, project)]
+    uses = [u for u in arm.features if _is_own(u, gate, arm, project) and _is_in_reach(u, gate, project)]
     return _needs(uses, gate.path, variant, catalog)
 
 
@@ -103,6 +104,11 @@ def _lowering(feature: Feature, mask: int) -> str:
         if feature.mask & mask and not feature.mask & mask & ~where:
             return name
     return ""
+
+
+def _is_in_reach(use: FeatureUse, gate: Gate, project: Project) -> bool:
+    """Whether the gate's file includes the file of the use: else only a name is the same."""
+    return not use.path or use.path == gate.path or project.includes(gate.path, use.path)
 
 
 def _stays_behind(use: FeatureUse, gate: Gate, arm: Arm, project: Project, selection: Selection) -> bool:

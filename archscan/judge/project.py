@@ -98,6 +98,25 @@ class Project:
                     result[symbol].append(gate)
         return result
 
+    def includes(self, path: str, other: str) -> bool:
+        """Whether a file includes another one, directly or not."""
+        if path not in self._included:
+            seen: set[str] = set()
+            todo = [path]
+            while todo:
+                file = self.by_path.get(todo.pop())
+                for link in file.links if file else ():
+                    if link.kind is LinkKind.INCLUDES:
+                        found = set(self.named_files(link.target)) - seen
+                        seen |= found
+                        todo += found
+            self._included[path] = frozenset(seen)
+        return other in self._included[path]
+
+    @cached_property
+    def _included(self) -> dict[str, frozenset[str]]:
+        return {}
+
     @cached_property
     def _by_tail(self) -> dict[str, list[str]]:
         result: dict[str, list[str]] = defaultdict(list)
