@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,26 @@ from tree_sitter import Node
 
 from archscan.frontends.python.knowledge import Knowledge
 from archscan.frontends.python.modules import Graph, Module
+from archscan.frontends.python.operations import (
+    ARITHMETIC,
+    BUILTINS,
+    CALLABLE,
+    COMPARE,
+    METHODS,
+    apply,
+    apply_method,
+    both_numbers,
+    by_cover,
+    hashable,
+    is_capability,
+    item_of,
+    joined_text,
+    kleene,
+    preferred,
+    spellings,
+    terminates,
+    truthy,
+)
 from archscan.frontends.python.scopes import Binding, Chain, Scope, chain_of
 from archscan.frontends.python.syntax import (
     arguments,
@@ -222,7 +242,7 @@ class Interpreter:
                 value = self.member(found.module, name)
                 if value is not _MISSING:
                     return value
-        if name in _BUILTINS:
+        if name in BUILTINS:
             return ExternalV(name)
         seeded = self.knowledge.seed(name, self.lanes)
         return Unknown((name,)) if seeded is None else seeded
@@ -319,7 +339,7 @@ class Interpreter:
         names: tuple[str, ...] = ()
         for index, (condition, block) in enumerate(arms):
             yes, maybe, why = self._taken(condition, frame, left)
-            if not _terminates(block):
+            if not terminates(block):
                 inner_chain = (*chain, (start, index))
                 mine = [b for b in before if b in earlier or b.chain[: len(inner_chain)] == inner_chain]
                 value = self._reach(name, frame, mine, inner_chain, _END)
@@ -363,8 +383,8 @@ class Interpreter:
         values = tuple(v for v, _, _ in parts)
         result: list[tuple[Value, int]] = []
         for items, mask in self.lanes.spread(values):
-            for lanes, alternatives in _by_cover(parts, items, mask):
-                result.append((_prefer(alternatives), lanes))
+            for lanes, alternatives in by_cover(parts, items, mask):
+                result.append((preferred(alternatives), lanes))
         return self.lanes.merge(result)
 
     def _bound(self, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
@@ -401,7 +421,7 @@ class Interpreter:
         if kind == "augment":
             return self._binary(binding.operator, self._previous(binding, frame, before, chain), value)
         if kind == "unpack":
-            value = self.lanes.lift(lambda v: _item(v, binding.index, self.lanes), value)
+            value = self.lanes.lift(lambda v: item_of(v, binding.index, self.lanes), value)
             if isinstance(value, Unknown) and not value.arch:
                 return self._parameter(binding.name, frame)
         if isinstance(value, Unknown) and not value.arch:
@@ -515,7 +535,7 @@ class Interpreter:
 
     def truth(self, value: Value) -> Value:
         """True, False, Unknown or Maybe per lane."""
-        return self.lanes.lift(_truthy, value) if not isinstance(value, tuple) else self._container_truth(value)
+        return self.lanes.lift(truthy, value) if not isinstance(value, tuple) else self._container_truth(value)
 
     def _container_truth(self, value: Value) -> Value:
         return len(value) > 0
@@ -547,7 +567,7 @@ class Interpreter:
                     parts.append(self.evaluate(expression, frame) if expression is not None and plain else Unknown())
         if all(isinstance(p, str) for p in parts):
             return "".join(parts)
-        value = self.lanes.lift(lambda *items: _joined_text(items), *parts)
+        value = self.lanes.lift(lambda *items: joined_text(items), *parts)
         return Unknown((oneline(node, 60),), value.arch) if isinstance(value, Unknown) else value
 
     def _sequence(self, node: Node, frame: Frame) -> Value:
@@ -597,7 +617,7 @@ class Interpreter:
     def _kleene(self, is_and: bool, a: Value, b: Value) -> Value:
         parts: list[tuple[Value, int]] = []
         for (x, y), mask in self.lanes.spread((a, b)):
-            parts.append((_kleene(is_and, x, y), mask))
+            parts.append((kleene(is_and, x, y), mask))
         return self.lanes.merge(parts)
 
     def _not(self, node: Node, frame: Frame) -> Value:
@@ -660,7 +680,7 @@ class Interpreter:
         if type(b) in (ListV, SetV):
             b = tuple(b)
         try:
-            return bool(_COMPARE[sign](a, b))
+            return bool(COMPARE[sign](a, b))
         except (TypeError, KeyError):
             return Unknown((), False)
 
@@ -679,7 +699,7 @@ class Interpreter:
             mine = encode(target, constant)
             pair = (mine, constant) if isinstance(a, Capability) else (constant, mine)
             try:
-                return bool(_COMPARE[sign](*pair))
+                return bool(COMPARE[sign](*pair))
             except (TypeError, KeyError):
                 return Unknown((), True)
 
@@ -693,7 +713,7 @@ class Interpreter:
             )
         if not any(c.isdigit() for c in constant):
             return Unknown((constant,), False)
-        return self.lanes.by_target(lambda t: any(constant in s for s in _spellings(t)) is is_in)
+        return self.lanes.by_target(lambda t: any(constant in s for s in spellings(t)) is is_in)
 
     def _conditional(self, node: Node, frame: Frame) -> Value:
         then, condition, other = operands(node)[:3]
@@ -726,9 +746,9 @@ class Interpreter:
         if sign == "in" or not (is_constant(a) and is_constant(b)):
             return Unknown((), depends(a) or depends(b))
         try:
-            if sign in ("**", "<<") or (sign == "*" and not _both_numbers(a, b)):
+            if sign in ("**", "<<") or (sign == "*" and not both_numbers(a, b)):
                 return Unknown()
-            return _ARITHMETIC[sign](a, b)
+            return ARITHMETIC[sign](a, b)
         except (TypeError, KeyError, ValueError, ZeroDivisionError, OverflowError):
             return Unknown()
 
@@ -773,7 +793,7 @@ class Interpreter:
 
     def _index(self, holder: Value, key: Value) -> Value:
         if isinstance(holder, (Capability, tuple)) and isinstance(key, int):
-            return _item(holder, key, self.lanes)
+            return item_of(holder, key, self.lanes)
         if isinstance(holder, DictV):
             return self._row(holder, key, Unknown(("KeyError",)))
         return Unknown((), depends(holder) or depends(key))
@@ -816,7 +836,7 @@ class Interpreter:
             value = self.instance_member(holder, name)
             if value is not _MISSING:
                 return value
-        if isinstance(holder, PropertiesV) or _is_capability(holder):
+        if isinstance(holder, PropertiesV) or is_capability(holder):
             found = {"major": self.lanes.major, "minor": self.lanes.minor}.get(name)
             if found is not None:
                 return found if not isinstance(holder, tuple) else holder[0 if name == "major" else 1]
@@ -992,7 +1012,7 @@ class Interpreter:
             return Unknown(("capability",), True)
         if sign == "family":
             return self.lanes.by_target(lambda t: t.major == wanted // 10)
-        return self.lanes.by_target(lambda t: bool(_COMPARE[sign](t.sm, wanted)))
+        return self.lanes.by_target(lambda t: bool(COMPARE[sign](t.sm, wanted)))
 
     def _external(
         self, name: str, node: Node, positional: list[Node], keywords: dict[str, Node], frame: Frame
@@ -1007,7 +1027,7 @@ class Interpreter:
         known = self.knowledge.call(name, short, self.lanes)
         if known is not None:
             return known
-        if "." in name or short not in _CALLABLE:
+        if "." in name or short not in CALLABLE:
             return Unknown((oneline(node, 60),), self._given(positional[:4], frame))
         args = tuple(self.evaluate(a, frame) for a in positional)
         return self._builtin(short, args, node)
@@ -1045,7 +1065,7 @@ class Interpreter:
 
     def _builtin(self, name: str, args: tuple[Value, ...], node: Node) -> Value:
         unknown = Unknown((oneline(node, 60),), any(depends(a) for a in args))
-        function = _CALLABLE.get(name)
+        function = CALLABLE.get(name)
         if function is None or not args:
             return unknown
         if name in ("any", "all") and len(args) == 1 and isinstance(args[0], tuple):
@@ -1055,7 +1075,7 @@ class Interpreter:
             return result
         if name == "bool":
             return self.truth(args[0])
-        value = self.lanes.lift(lambda *items: _apply(function, name, items), *args)
+        value = self.lanes.lift(lambda *items: apply(function, name, items), *args)
         return unknown if isinstance(value, Unknown) else value
 
     def _method(self, method: BuiltinMethod, args: tuple[Value, ...], node: Node) -> Value:
@@ -1067,11 +1087,9 @@ class Interpreter:
             return unknown
         if isinstance(method.owner, Capability):
             return self._capability_method(method.name, args, unknown)
-        if method.name not in _METHODS:
+        if method.name not in METHODS:
             return unknown
-        value = (
-            self.lanes.lift(lambda *items: _apply_method(method, items), *args) if args else _apply_method(method, ())
-        )
+        value = self.lanes.lift(lambda *items: apply_method(method, items), *args) if args else apply_method(method, ())
         return unknown if isinstance(value, Unknown) else value
 
     def _capability_method(self, name: str, args: tuple[Value, ...], unknown: Value) -> Value:
@@ -1082,7 +1100,7 @@ class Interpreter:
         if name in ("startswith", "endswith") and args and isinstance(args[0], (str, tuple)):
             wanted = args[0] if isinstance(args[0], tuple) else (args[0],)
             if all(isinstance(w, str) and any(c.isdigit() for c in w) for w in wanted):
-                return self.lanes.by_target(lambda t: any(getattr(s, name)(w) for s in _spellings(t) for w in wanted))
+                return self.lanes.by_target(lambda t: any(getattr(s, name)(w) for s in spellings(t) for w in wanted))
         return unknown
 
     def invoke(self, callee: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Outcome:
@@ -1162,7 +1180,7 @@ class Interpreter:
         values = (*args, *keywords.values())
         if callee.is_bound and not isinstance(callee.bound, (ClassV, InstanceV)):
             return None
-        if not all(_hashable(v) for v in values) or callee.frame.locals:
+        if not all(hashable(v) for v in values) or callee.frame.locals:
             return None
         bound = callee.bound.cls if isinstance(callee.bound, InstanceV) else callee.bound
         if isinstance(callee.bound, InstanceV) and callee.bound.fields:
@@ -1337,196 +1355,7 @@ def _definition_of(function: FuncV) -> Related:
     return Related(function.module.path, line_of(function.node), Role.DEFINITION, words)
 
 
-def _terminates(block: Node) -> bool:
-    body = statements(block)
-    return bool(body) and body[-1].type in (
-        "return_statement",
-        "raise_statement",
-        "continue_statement",
-        "break_statement",
-    )
-
-
-def _by_cover(
-    parts: list[tuple[Value, int, tuple[str, ...]]], items: tuple[Value, ...], mask: int
-) -> Iterator[tuple[int, list[tuple[Value, tuple[str, ...]]]]]:
-    """Groups the lanes of `mask` by which of the alternatives reach them."""
-    groups: dict[tuple[int, ...], int] = {}
-    bit = 1
-    while bit <= mask:
-        if bit & mask:
-            reach = tuple(i for i, (_, lanes, _) in enumerate(parts) if lanes & bit)
-            groups[reach] = groups.get(reach, 0) | bit
-        bit <<= 1
-    for reach, lanes in groups.items():
-        if reach:
-            yield lanes, [(items[i], parts[i][2]) for i in reach]
-
-
-def _prefer(alternatives: list[tuple[Value, tuple[str, ...]]]) -> Value:
-    """Of the values that may reach a lane the last one, under its assumptions; agreed ones need none."""
-    values = [v for v, _ in alternatives]
-    first = values[0]
-    if all(type(v) is type(first) and (v is first or (is_constant(v) and v == first)) for v in values):
-        return first
-    names = unite(*(n for _, n in alternatives))
-    if not any(isinstance(v, bool) or (isinstance(v, Maybe) and isinstance(v.value, bool)) for v in values):
-        unknown = [v for v in values if isinstance(v, Unknown)]
-        if unknown and all(v is None or isinstance(v, Unknown) for v in values):
-            return Unknown(unite(unknown[0].names, names), any(v.arch for v in unknown))
-    if all(v is None or isinstance(v, (bool, Unknown, Maybe)) for v in values):
-        last = values[-1]
-        return assume(last, names) if not isinstance(last, Unknown) else Unknown(unite(last.names, names), last.arch)
-    telling = [v for v in values if not _is_default(v)]
-    if len(telling) == 1:
-        return telling[0]
-    known = [v for v in telling if not isinstance(v, Unknown)]
-    if len(known) == 1 and not is_constant(known[0]):
-        return known[0]
-    return Unknown(names, any(depends(v) for v in values))
-
-
-def _is_default(value: Value) -> bool:
-    return value is None or value is False or value in ("", 0) or (isinstance(value, tuple) and not any(value))
-
-
-def _kleene(is_and: bool, a: Value, b: Value) -> Value:
-    """`a and b` or `a or b` on one lane; an unknown operand that asks nothing of the target is taken as met."""
-    x, y = _truthy(a), _truthy(b)
-    stop = not is_and
-    if x is stop or y is stop:
-        return stop if (isinstance(x, bool) and isinstance(y, bool)) or not is_constant(a) else (a if x is stop else b)
-    if isinstance(x, bool) and isinstance(y, bool):
-        return b
-    if isinstance(x, Unknown) and isinstance(y, Unknown):
-        return Unknown(unite(x.names, y.names), x.arch or y.arch)
-    for one, other in ((x, y), (y, x)):
-        if isinstance(one, Unknown):
-            if one.arch:
-                return Unknown(unite(one.names, getattr(other, "names", ())), True)
-            return assume(other, one.names)
-    held = x if isinstance(x, Maybe) else y
-    names = unite(getattr(x, "names", ()), getattr(y, "names", ()))
-    bare_x = x.value if isinstance(x, Maybe) else x
-    bare_y = y.value if isinstance(y, Maybe) else y
-    return Maybe((bare_x and bare_y) if is_and else (bare_x or bare_y), names or held.names)
-
-
-def _truthy(value: Value) -> Value:
-    if isinstance(value, Unknown):
-        return value
-    if isinstance(value, Maybe):
-        inner_truth = _truthy(value.value)
-        return inner_truth if isinstance(inner_truth, Unknown) else Maybe(inner_truth, value.names)
-    if isinstance(value, tuple):
-        return len(value) > 0
-    if isinstance(value, DictV):
-        return bool(value.rows)
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return bool(value)
-    if isinstance(value, (Capability, PropertiesV)):
-        return True
-    if isinstance(value, (ExternalV, BuiltinMethod)):
-        return Unknown((getattr(value, "name", ""),))
-    if isinstance(value, InstanceV):
-        return Unknown((value.cls.name,))
-    return True
-
-
-def _item(value: Value, index: int, lanes: Lanes) -> Value:
-    if isinstance(value, Capability):
-        return {0: lanes.major, 1: lanes.minor}.get(index, Unknown(("index",), True))
-    if isinstance(value, tuple) and -len(value) <= index < len(value):
-        return value[index]
-    return Unknown((), depends(value))
-
-
-def _is_capability(value: Value) -> bool:
-    if isinstance(value, Capability):
-        return True
-    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(i, int) for i in value)
-
-
-def _joined_text(items: tuple[Value, ...]) -> Value:
-    if all(isinstance(i, (str, int)) for i in items):
-        return "".join(str(i) for i in items)
-    if len(items) == 1 and isinstance(items[0], Capability):
-        return Capability(True)
-    return Unknown((), any(depends(i) for i in items))
-
-
-def _both_numbers(a: Value, b: Value) -> bool:
-    return isinstance(a, (int, float)) and isinstance(b, (int, float))
-
-
-def _spellings(target: Any) -> tuple[str, ...]:
-    sm, dotted = target.sm, f"{target.major}.{target.minor}"
-    s = target.suffix
-    return (dotted + s, f"{sm}{s}", f"sm_{sm}{s}", f"compute_{sm}{s}", f"sm{sm}{s}", f"SM{sm}{s}")
-
-
-def _hashable(value: Value) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return not isinstance(value, DictV)
-
-
-def _apply(function: Callable[..., Value], name: str, items: tuple[Value, ...]) -> Value:
-    if len(items) == 1 and isinstance(items[0], Capability):
-        return items[0] if name in ("int", "float", "str", "tuple", "list") else Unknown((), True)
-    if not all(is_constant(i) for i in items):
-        if name in ("tuple", "list", "set", "frozenset", "sorted") and len(items) == 1 and isinstance(items[0], tuple):
-            return items[0]
-        return Unknown((), any(depends(i) for i in items))
-    try:
-        return function(*items)
-    except (TypeError, ValueError, OverflowError):
-        return Unknown()
-
-
-def _apply_method(method: BuiltinMethod, items: tuple[Value, ...]) -> Value:
-    owner = method.owner
-    if not isinstance(owner, str) or not all(is_constant(i) for i in items):
-        return Unknown((), any(depends(i) for i in items))
-    try:
-        result = getattr(owner, method.name)(*items)
-    except (TypeError, ValueError, AttributeError, KeyError, IndexError):
-        return Unknown()
-    return ListV(result) if isinstance(result, list) else result
-
-
 _MISSING_CONSTANT = Knowledge.MISSING
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
-    "is": lambda a, b: a == b, "is not": lambda a, b: a != b, "<>": operator.ne,
-}  # fmt: skip
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-    "/": operator.truediv, "|": operator.or_, "&": operator.and_, ">>": operator.rshift,
-}  # fmt: skip
-_METHODS = frozenset(
-    {
-        "split",
-        "startswith",
-        "endswith",
-        "lower",
-        "upper",
-        "strip",
-        "replace",
-        "lstrip",
-        "rstrip",
-        "removeprefix",
-        "format",
-    }
-)
-_CALLABLE: dict[str, Callable[..., Any]] = {
-    "int": int, "str": str, "float": float, "bool": bool, "tuple": tuple, "list": ListV, "set": SetV,
-    "frozenset": SetV, "sorted": lambda v: ListV(sorted(v)), "min": min, "max": max, "len": len, "any": any, "all": all,
-}  # fmt: skip
-_BUILTINS = frozenset(_CALLABLE) | {"print", "range", "isinstance", "getattr", "hasattr", "super", "type", "map", "zip"}
 
 _HANDLERS: dict[str, Callable[[Interpreter, Node, Frame], Value]] = {
     "identifier": Interpreter._identifier,

@@ -1,0 +1,228 @@
+"""What Python's operators, built-ins and joins do to the values of one lane, or to alternatives that may reach it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tree_sitter import Node
+
+from archscan.frontends.python.syntax import statements
+from archscan.frontends.python.values import (
+    BuiltinMethod,
+    Capability,
+    DictV,
+    ExternalV,
+    InstanceV,
+    Lanes,
+    ListV,
+    Maybe,
+    PropertiesV,
+    SetV,
+    Unknown,
+    Value,
+    assume,
+    depends,
+    is_constant,
+    unite,
+)
+
+
+def terminates(block: Node) -> bool:
+    body = statements(block)
+    return bool(body) and body[-1].type in (
+        "return_statement",
+        "raise_statement",
+        "continue_statement",
+        "break_statement",
+    )
+
+
+def by_cover(
+    parts: list[tuple[Value, int, tuple[str, ...]]], items: tuple[Value, ...], mask: int
+) -> Iterator[tuple[int, list[tuple[Value, tuple[str, ...]]]]]:
+    """Groups the lanes of `mask` by which of the alternatives reach them."""
+    groups: dict[tuple[int, ...], int] = {}
+    bit = 1
+    while bit <= mask:
+        if bit & mask:
+            reach = tuple(i for i, (_, lanes, _) in enumerate(parts) if lanes & bit)
+            groups[reach] = groups.get(reach, 0) | bit
+        bit <<= 1
+    for reach, lanes in groups.items():
+        if reach:
+            yield lanes, [(items[i], parts[i][2]) for i in reach]
+
+
+def preferred(alternatives: list[tuple[Value, tuple[str, ...]]]) -> Value:
+    """Of the values that may reach a lane the last one, under its assumptions; agreed ones need none."""
+    values = [v for v, _ in alternatives]
+    first = values[0]
+    if all(type(v) is type(first) and (v is first or (is_constant(v) and v == first)) for v in values):
+        return first
+    names = unite(*(n for _, n in alternatives))
+    if not any(isinstance(v, bool) or (isinstance(v, Maybe) and isinstance(v.value, bool)) for v in values):
+        unknown = [v for v in values if isinstance(v, Unknown)]
+        if unknown and all(v is None or isinstance(v, Unknown) for v in values):
+            return Unknown(unite(unknown[0].names, names), any(v.arch for v in unknown))
+    if all(v is None or isinstance(v, (bool, Unknown, Maybe)) for v in values):
+        last = values[-1]
+        return assume(last, names) if not isinstance(last, Unknown) else Unknown(unite(last.names, names), last.arch)
+    telling = [v for v in values if not _is_default(v)]
+    if len(telling) == 1:
+        return telling[0]
+    known = [v for v in telling if not isinstance(v, Unknown)]
+    if len(known) == 1 and not is_constant(known[0]):
+        return known[0]
+    return Unknown(names, any(depends(v) for v in values))
+
+
+def _is_default(value: Value) -> bool:
+    return value is None or value is False or value in ("", 0) or (isinstance(value, tuple) and not any(value))
+
+
+def kleene(is_and: bool, a: Value, b: Value) -> Value:
+    """`a and b` or `a or b` on one lane; an unknown operand that asks nothing of the target is taken as met."""
+    x, y = truthy(a), truthy(b)
+    stop = not is_and
+    if x is stop or y is stop:
+        return stop if (isinstance(x, bool) and isinstance(y, bool)) or not is_constant(a) else (a if x is stop else b)
+    if isinstance(x, bool) and isinstance(y, bool):
+        return b
+    if isinstance(x, Unknown) and isinstance(y, Unknown):
+        return Unknown(unite(x.names, y.names), x.arch or y.arch)
+    for one, other in ((x, y), (y, x)):
+        if isinstance(one, Unknown):
+            if one.arch:
+                return Unknown(unite(one.names, getattr(other, "names", ())), True)
+            return assume(other, one.names)
+    held = x if isinstance(x, Maybe) else y
+    names = unite(getattr(x, "names", ()), getattr(y, "names", ()))
+    bare_x = x.value if isinstance(x, Maybe) else x
+    bare_y = y.value if isinstance(y, Maybe) else y
+    return Maybe((bare_x and bare_y) if is_and else (bare_x or bare_y), names or held.names)
+
+
+def truthy(value: Value) -> Value:
+    if isinstance(value, Unknown):
+        return value
+    if isinstance(value, Maybe):
+        inner_truth = truthy(value.value)
+        return inner_truth if isinstance(inner_truth, Unknown) else Maybe(inner_truth, value.names)
+    if isinstance(value, tuple):
+        return len(value) > 0
+    if isinstance(value, DictV):
+        return bool(value.rows)
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return bool(value)
+    if isinstance(value, (Capability, PropertiesV)):
+        return True
+    if isinstance(value, (ExternalV, BuiltinMethod)):
+        return Unknown((getattr(value, "name", ""),))
+    if isinstance(value, InstanceV):
+        return Unknown((value.cls.name,))
+    return True
+
+
+def item_of(value: Value, index: int, lanes: Lanes) -> Value:
+    if isinstance(value, Capability):
+        return {0: lanes.major, 1: lanes.minor}.get(index, Unknown(("index",), True))
+    if isinstance(value, tuple) and -len(value) <= index < len(value):
+        return value[index]
+    return Unknown((), depends(value))
+
+
+def is_capability(value: Value) -> bool:
+    if isinstance(value, Capability):
+        return True
+    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(i, int) for i in value)
+
+
+def joined_text(items: tuple[Value, ...]) -> Value:
+    if all(isinstance(i, (str, int)) for i in items):
+        return "".join(str(i) for i in items)
+    if len(items) == 1 and isinstance(items[0], Capability):
+        return Capability(True)
+    return Unknown((), any(depends(i) for i in items))
+
+
+def both_numbers(a: Value, b: Value) -> bool:
+    return isinstance(a, (int, float)) and isinstance(b, (int, float))
+
+
+def spellings(target: Any) -> tuple[str, ...]:
+    sm, dotted = target.sm, f"{target.major}.{target.minor}"
+    s = target.suffix
+    return (dotted + s, f"{sm}{s}", f"sm_{sm}{s}", f"compute_{sm}{s}", f"sm{sm}{s}", f"SM{sm}{s}")
+
+
+def hashable(value: Value) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return not isinstance(value, DictV)
+
+
+def apply(function: Callable[..., Value], name: str, items: tuple[Value, ...]) -> Value:
+    if len(items) == 1 and isinstance(items[0], Capability):
+        return items[0] if name in ("int", "float", "str", "tuple", "list") else Unknown((), True)
+    if not all(is_constant(i) for i in items):
+        if name in ("tuple", "list", "set", "frozenset", "sorted") and len(items) == 1 and isinstance(items[0], tuple):
+            return items[0]
+        return Unknown((), any(depends(i) for i in items))
+    try:
+        return function(*items)
+    except (TypeError, ValueError, OverflowError):
+        return Unknown()
+
+
+def apply_method(method: BuiltinMethod, items: tuple[Value, ...]) -> Value:
+    owner = method.owner
+    if not isinstance(owner, str) or not all(is_constant(i) for i in items):
+        return Unknown((), any(depends(i) for i in items))
+    try:
+        result = getattr(owner, method.name)(*items)
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError):
+        return Unknown()
+    return ListV(result) if isinstance(result, list) else result
+
+
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
+    "is": lambda a, b: a == b, "is not": lambda a, b: a != b, "<>": operator.ne,
+}  # fmt: skip
+
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "/": operator.truediv, "|": operator.or_, "&": operator.and_, ">>": operator.rshift,
+}  # fmt: skip
+
+
+METHODS = frozenset(
+    {
+        "split",
+        "startswith",
+        "endswith",
+        "lower",
+        "upper",
+        "strip",
+        "replace",
+        "lstrip",
+        "rstrip",
+        "removeprefix",
+        "format",
+    }
+)
+
+
+CALLABLE: dict[str, Callable[..., Any]] = {
+    "int": int, "str": str, "float": float, "bool": bool, "tuple": tuple, "list": ListV, "set": SetV,
+    "frozenset": SetV, "sorted": lambda v: ListV(sorted(v)), "min": min, "max": max, "len": len, "any": any, "all": all,
+}  # fmt: skip
+
+
+BUILTINS = frozenset(CALLABLE) | {"print", "range", "isinstance", "getattr", "hasattr", "super", "type", "map", "zip"}
