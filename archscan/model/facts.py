@@ -58,6 +58,7 @@ class SiteKind(str, Enum):
     KERNEL = "kernel"  # definition of a __global__ function
     LAUNCH = "launch"  # kernel<<<...>>> or cudaLaunchKernelEx(..., kernel, ...)
     STATIC_SHARED = "static-shared"  # value = bytes
+    DYNAMIC_SHARED = "dynamic-shared"  # value = bytes; name = kernel
     LAUNCH_BOUNDS = "launch-bounds"  # value = threads * min blocks
     CLUSTER_DIMS = "cluster-dims"  # value = blocks a cluster
     FEATURE = "feature"  # use of a feature outside every gate; name = feature id

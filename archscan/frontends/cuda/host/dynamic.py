@@ -28,19 +28,31 @@ _LOCAL = re.compile(
     rb"(?P<value>[^;{}]{1,200});"
 )
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
+_ASKS_LIMIT = re.compile(rb"(?i)optin|smem_?(?:capacity|limit)|max_?(?:smem|shared)(?!mem\w*size)|sharedMemPerBlock")
 
 
 def _dynamic(data: bytes, lines: Rising) -> Iterator[RawSite]:
-    """One site a kernel; its launches say no more than where its limit is raised."""
+    """One site for each kernel of the file; its launches say no more than where its limit is raised.
+
+    Code that asks the device for its limit knows what it does.
+    """
     definitions = Definitions(data)
     raised: set[bytes] = set()
     for match, size in _asked(data):
         name = match["name"].rpartition(b"::")[2]
+        above = data[max(data.rfind(b"\n}", 0, match.start()), 0) : match.start()]
+        if _ASKS_LIMIT.search(above) or not _is_kernel(data, name):
+            continue
         if name not in raised and not commented(data, match.start()):
             site = _site(data, name, _counted(size.strip()), match, definitions, lines)
             if site is not None:
                 raised.add(name)
                 yield site
+
+
+def _is_kernel(data: bytes, name: bytes) -> bool:
+    """Whether a kernel of that name is defined here, not only declared or a variable."""
+    return re.search(rb"\b__global__\b[^;{}]*\b" + re.escape(name) + rb"\s*\([^;{}]*\)\s*\{", data) is not None
 
 
 def _asked(data: bytes) -> Iterator[tuple[re.Match[bytes], bytes]]:
