@@ -10,6 +10,7 @@ from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, sms
 from archscan.judge.cases import LISTS, Case
 from archscan.judge.features import COMPILED
+from archscan.judge.notes import images
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.words import chips_named, products_named
 from archscan.model.finding import Advice, Consequence, Problem
@@ -233,6 +234,8 @@ def _ships_for_others(weighed: Weighed) -> bool:
     if case.gate.layer in COMPILED:
         return False
     named = {int(sm) for sm in _SUFFIXED.findall(f"{case.gate.near} {case.gets.message or ''}")}
+    if case.guarded != REST:
+        named |= {sm for sm, _ in images(case.gate, case.guarded)}
     return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
 
 

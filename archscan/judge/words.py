@@ -11,7 +11,7 @@ from archscan.model.gate import Gate
 
 _WORKAROUND = re.compile(
     r"work[\s-]?arounds?\b|\bquirks?\b|\bpicky\b|\b(?:hardware|driver|compiler|ptxas|library)\s+bug|\berrat(?:a|um)\b"
-    r"|\bdead-?locks?\b|\bmiscompil|\bfaults?\b.{0,30}\bon\b",
+    r"|\bdead-?locks?\b|\bmiscompil|\bfaults? on\b|\bhangs? on (?:sm|gb|[abh]\d)",
     re.I,
 )
 _KNOWN_BAD = re.compile(
@@ -84,7 +84,7 @@ def words(gate: Gate, *more: str, other_chips: Callable[[str], bool] = lambda te
     names = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", names)
     apart = names.replace("_", " ")
     return Words(
-        workaround=gate.note("quirk") or _found(_WORKAROUND, apart),
+        workaround=_found(_WORKAROUND, apart),
         known_bad=_found(_KNOWN_BAD, ours),
         lacks=_found(_LACKS, " ".join((said, *more))),
         performance=_found(_PERFORMANCE, ours),
