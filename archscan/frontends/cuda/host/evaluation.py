@@ -34,6 +34,7 @@ _DEPTH = 8  # calls and constants followed inside each other
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load", "min", "max"})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_MOST_STEPS = 5_000  # evaluations for one function: hostile or generated code must end
 _LONGEST_LIST = 64
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
@@ -64,6 +65,8 @@ class Evaluator:
     names: Names
     members: Mapping[str, Value] = field(default_factory=dict)
     memo: dict[tuple[int, tuple[Value, ...]], Value] = field(default_factory=dict)
+    answers: dict[tuple[object, ...], Value] = field(default_factory=dict)  # what helpers returned for arguments
+    steps: int = 0  # since the caller set it to zero
     spellings: Mapping[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +75,10 @@ class Evaluator:
     # values
 
     def value(self, expr: Expr, scope: Scope) -> Value:
-        """The value of an expression, per target."""
+        """The value of an expression, per target; unknown once the function in hand has cost too much."""
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            return unknown(expr.text)
         match expr.op:
             case Op.NUMBER:
                 return constant(expr.number, self.universe.device)
@@ -318,7 +324,14 @@ class Evaluator:
         """What a function returns for these arguments."""
         from archscan.frontends.cuda.host.flow import returned  # the two modules call each other
 
-        return returned(self, defined, args, scope, outer or {})
+        bound = tuple((outer or {}).items())
+        key = (id(defined.function), args, tuple(v for _, v in bound), scope.depth)
+        if defined.function.name == "":  # a lambda sees the names around it
+            return returned(self, defined, args, scope, outer or {})
+        if key not in self.answers:
+            self.answers[key] = unknown(defined.function.name)  # a function that calls itself
+            self.answers[key] = returned(self, defined, args, scope, outer or {})
+        return self.answers[key]
 
     # truths
 

@@ -49,6 +49,7 @@ def host_facts(index: HostIndex, project: HostProject, liveness: Liveness, conte
     tested = frozenset(t.call.name for t in project.tests if t.call.name in project.names.functions)
     recorder = GateRecorder(index.path, evaluator, liveness, project.predicates, project.tables, tested)
     for function in index.unit.functions:
+        evaluator.steps = 0
         Flow(evaluator, index.path, function, recorder=recorder).run(function.body)
     windows = list(_windows(index, project, evaluator))
     features = _Features(project, context)

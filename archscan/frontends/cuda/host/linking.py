@@ -160,6 +160,7 @@ def _members(ordered: Iterable[HostIndex], evaluator: Evaluator) -> dict[str, Va
     recorder = _MemberRecorder(evaluator, {})
     for index in ordered:
         for function in index.unit.functions:
+            evaluator.steps = 0
             if any(_gives_member(s) for s in statements(function.body)):
                 Flow(evaluator, index.path, function, recorder=recorder).run(function.body)
     return {name: value for name, value in recorder.found.items() if value is not None}
