@@ -30,6 +30,8 @@ class _Main(click.Group):
     """`scan` is the default: what is no command is a PATH or an option of scan."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing and not args:  # the shell completes the first word: commands
+            return super().parse_args(ctx, args)
         if not args or (args[0] not in self.commands and args[0] not in ("--help", "-h", "--version")):
             if args and not args[0].startswith("-") and not os.path.lexists(args[0]):
                 self._refuse_typo(args[0])

@@ -211,6 +211,16 @@ def test_focus_reads_the_project_and_passes_the_names() -> None:
     assert run._focused(("src",), False) == (("src",), ())
 
 
+def test_the_shell_completes_commands_and_the_options_of_scan(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("_ARCHSCAN_COMPLETE", "bash_complete")
+    for words, number, expected in (("archscan tar", "1", "targets"), ("archscan --targ", "1", "--target")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", number)
+        with pytest.raises(SystemExit):
+            cli.run([])
+        assert f"plain,{expected}" in capsys.readouterr().out
+
+
 @pytest.fixture(scope="module")
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(archscan.__file__).parent.parent)}

@@ -70,7 +70,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
 
 def _block(block: Block, canvas: _Canvas) -> list[str]:
     lines: list[str] = []
-    if block.chain:
+    if block.chain and canvas.options.verbosity >= 0:
         lines += _chain_header(block, canvas)
     for entry in block.entries:
         lines += _brief(entry, canvas) if canvas.options.verbosity < 0 else [*_entry(entry, canvas), ""]
