@@ -6,12 +6,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from archscan import __version__
 from archscan.errors import UserError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 FORMATS = ("text", "json", "sarif", "html", "github", "markdown", "gitlab", "junit")
 LEVELS = ("blocked", "high", "medium", "low", "info")
@@ -37,6 +40,14 @@ class _Main(click.Group):
                 self._refuse_typo(args[0])
             args = ["scan", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands, and the options of the default command."""
+        found = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("-"):
+            command = self.commands["scan"]
+            found += command.shell_complete(click.Context(command, parent=ctx), incomplete)
+        return found
 
     def _refuse_typo(self, word: str) -> None:
         close = get_close_matches(word, self.list_commands(click.Context(self)), n=1)

@@ -23,7 +23,7 @@ def account(report: Report, options: RenderOptions, shown: Page) -> Rows:
 
 
 def _headline(report: Report, options: RenderOptions, shown: Page) -> Rows:
-    findings = [f for f in report.findings if options.include_leave or f not in shown.leave]
+    findings = [f for f in report.findings if options.include_leave or f.advice is not Advice.LEAVE]
     variants = ", ".join(f"sm_{t.sm}{t.suffix}" for t in report.selection.variants)
     if not findings:
         words = "nothing to report"
