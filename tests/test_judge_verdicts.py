@@ -86,6 +86,9 @@ def test_a_live_arm_that_only_refuses_is_read_inverted(refusal):
 def test_a_check_with_nothing_behind_it():
     assert lines(report(gate(lambda t: t.sm >= 120, does=(RAISES,)))) == [(10, "excluded")]
     assert not report(gate(lambda t: t.sm >= 120, does=(Effect(Does.PRINTS),))).findings
+    assert not report(gate(lambda t: t.sm >= 120, does=(REFUSES,))).findings
+    noted = Effect(Does.REFUSES, message="too new")
+    assert lines(report(gate(lambda t: t.sm >= 120, does=(noted,)))) == [(10, "excluded")]
 
 
 def test_a_warning_that_goes_on_is_no_refusal():

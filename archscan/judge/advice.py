@@ -329,6 +329,13 @@ def _portable(weighed: Weighed) -> Advised | None:
     return None
 
 
+def _built(weighed: Weighed) -> Advised | None:
+    """A list of what to compile, that nothing beside it keeps to some chips: whether it compiles shows at once."""
+    if weighed.case.gate.kind is Kind.BUILD_LIST:
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "a list of what to compile: the build shows what does not")
+    return None
+
+
 RULES: tuple[Rule, ...] = (
     _workaround,
     _absent,
@@ -349,4 +356,5 @@ RULES: tuple[Rule, ...] = (
     _said,
     _tuned,
     _portable,
+    _built,
 )

@@ -103,9 +103,10 @@ _LOUD = frozenset({Does.RAISES, Does.ASSERTS, Does.TRAPS, Does.ERRORS, Does.SKIP
 
 def _passes(branch: Branch, gets: Branch) -> bool:
     """Whether others get past a check at which the target fails: that nothing follows in the function is no matter."""
-    return (
-        branch.index == REST and branch.effect.does is Does.NOTHING and gets.conditional and gets.effect.does in _LOUD
-    )
+    if branch.index != REST or branch.effect.does is not Does.NOTHING or not gets.conditional:
+        return False
+    noted = gets.effect.does is Does.REFUSES and gets.effect.message is not None  # an error kept for later
+    return noted or gets.effect.does in _LOUD
 
 
 def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> bool:
