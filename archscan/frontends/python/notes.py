@@ -24,7 +24,7 @@ _BINARY = re.compile(
 _SHARED = re.compile(r"smem|shared_?mem", re.I)
 _QUIRK = re.compile(
     r"(?:work[\s-]?around|quirk|picky|wants? [^.]{0,60}multiple|hardware bug|driver bug|library bug|erratum|misbehav"
-    r"|(?:hang|crash|fault|corrupt)(?:s|es|ed)?\b[^.]{0,40})",
+    r"|\b(?:hang|crash|fault|corrupt)(?:s|es|ed)?\b)",
     re.I,
 )
 

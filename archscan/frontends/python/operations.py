@@ -101,7 +101,9 @@ def kleene(is_and: bool, a: Value, b: Value) -> Value:
     names = unite(getattr(x, "names", ()), getattr(y, "names", ()))
     bare_x = x.value if isinstance(x, Maybe) else x
     bare_y = y.value if isinstance(y, Maybe) else y
-    return Maybe((bare_x and bare_y) if is_and else (bare_x or bare_y), names or held.names)
+    # In an `and`, a part that may still be met is taken as met beside one that is: the definite one decides.
+    value = (bare_x or bare_y) if not is_and or bare_x != bare_y else bare_x
+    return Maybe(value, names or held.names)
 
 
 def truthy(value: Value) -> Value:
