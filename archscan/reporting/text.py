@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import click
 
-from archscan.model.finding import Advice, Evidence, Finding, Level, Problem
+from archscan.model.finding import Advice, Evidence, Finding, Level, Problem, Reason
 from archscan.model.gate import Place, Related, Role
 from archscan.model.report import Report
 from archscan.reporting.account import account
@@ -33,6 +33,8 @@ from archscan.reporting.words import (
 
 _COLORS = {Level.BLOCKED: "magenta", Level.HIGH: "red", Level.MEDIUM: "yellow", Level.LOW: "cyan", Level.INFO: "blue"}
 _MOST_REASONS = 2
+_MOST_SOURCES = 2
+_MOST_TOLD = 2
 _MOST_RELATED = 3
 _MOST_PLACES = 6
 _TAB = "    "
@@ -248,10 +250,7 @@ def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
     reasons = finding.risk.reasons
     most = len(reasons) if canvas.options.verbosity > 0 else _MOST_REASONS
     for reason in reasons[:most]:
-        lines += _note("risk", one_line(reason.text) + _sources(reason.evidence, finding), margin, canvas)
-        if canvas.options.verbosity > 0:
-            for evidence in reason.evidence:
-                lines += _note("    ", _evidence(evidence), margin, canvas)
+        lines += _reason(reason, finding, margin, canvas)
     if len(reasons) > most:
         lines += _note("risk", f"{counted(len(reasons) - most, 'more reason')} (-v)", margin, canvas)
     if finding.assumes:
@@ -262,15 +261,29 @@ def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
     return [*lines, *_related(finding, margin, canvas), *_fix(finding, margin, canvas), *_others(entry, margin, canvas)]
 
 
-def _sources(evidence: Sequence[Evidence], finding: Finding) -> str:
+def _reason(reason: Reason, finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
+    """A reason with its sources. Facts that good sources dispute are told, others with -v."""
+    verbose = canvas.options.verbosity > 0
+    told = reason.evidence if verbose else [e for e in reason.evidence if e.confidence == "contested"][:_MOST_TOLD]
+    sources = _sources([e for e in reason.evidence if e not in told], finding, 99 if verbose else _MOST_SOURCES)
+    lines = _note("risk", one_line(reason.text) + sources, margin, canvas)
+    for evidence in told:
+        lines += _note("    ", _evidence(evidence), margin, canvas)
+    return lines
+
+
+def _sources(evidence: Sequence[Evidence], finding: Finding, most: int) -> str:
     """`  [source; source, medium]` for the evidence behind a reason; a confidence that is high goes without saying."""
-    said = []
+    said: dict[str, None] = {}
     for one in evidence:
-        source = near(one.source, finding)
+        source = one_line(near(one.source, finding))
         confidence = "" if one.confidence == "high" else f", {one.confidence}"
         if source:
-            said.append(one_line(source) + confidence + (", yours" if one.by_user else ""))
-    return f"  [{'; '.join(dict.fromkeys(said))}]" if said else ""
+            first, comma, _ = source.partition(", ")
+            shown = f"{first} and others" if comma and most == _MOST_SOURCES else source
+            said[shown + confidence + (", yours" if one.by_user else "")] = None
+    names = [*list(said)[:most], *([f"{len(said) - most} more"] if len(said) > most else [])]
+    return f"  [{'; '.join(names)}]" if names else ""
 
 
 def _evidence(evidence: Evidence) -> str:
