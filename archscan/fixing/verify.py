@@ -14,7 +14,7 @@ import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from archscan.errors import UserError
@@ -99,9 +99,15 @@ class _Compiler:
     target: Target
     folder: Path
     includes: tuple[str, ...]
+    done: dict[tuple[bytes, str], Compiled] = field(default_factory=dict)  # equal gates are compiled once
 
     def run(self, text: bytes, beside: str) -> Compiled:
         """The compilation of one translation unit that lies, as far as `#include "…"` goes, in `beside`."""
+        if (text, beside) not in self.done:
+            self.done[text, beside] = self._run(text, beside)
+        return self.done[text, beside]
+
+    def _run(self, text: bytes, beside: str) -> Compiled:
         source, cubin = self.folder / "unit.cu", self.folder / "unit.cubin"
         source.write_bytes(text)
         cubin.unlink(missing_ok=True)
