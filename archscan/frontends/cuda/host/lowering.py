@@ -198,7 +198,7 @@ class Lowering:
             case "alias_declaration":
                 self._alias(node)
             case "static_assert_declaration":
-                check = self._static_assert(node)
+                check = self._static_assert(node) if may_ask(self._bytes(node)) else None
                 if check:
                     self.functions.append(Function("", scope, (), template, (check,), self.place(node), guards=guards))
             case "preproc_if" | "preproc_ifdef" | "preproc_elif" | "preproc_else" | "preproc_elifdef":
@@ -209,6 +209,8 @@ class Lowering:
                 self._function_macro(node)
             case "expression_statement" | "if_statement" | "switch_statement" | "return_statement":
                 # statements outside a function: a macro body, or code behind a construct the grammar does not know
+                if not may_ask(self._bytes(node)):
+                    return
                 body = self._block([node])
                 self.functions.append(Function("", scope, (), template, body, self.place(node), guards=guards))
             case _:
