@@ -47,13 +47,17 @@ class ArmFacts:
     body: BodyFacts
 
 
-def arm_facts(directive: Directive, next_: Stop, lines: Lines, recogniser: Recogniser | None) -> ArmFacts:
+def arm_facts(
+    directive: Directive, next_: Stop, lines: Lines, recogniser: Recogniser | None, look: bool = True
+) -> ArmFacts:
     """The facts of the arm that begins with a directive and whose body ends before the next one."""
     start = min(lines.line_end(directive.end) + 1, next_.offset)
     end = max(lines.line_start(next_.offset) - 1, start)
     first = directive.end_line + 1
     body = lines.placed(start, end, first, max(next_.line - 1, first))
     place = lines.placed(directive.start, directive.end, directive.line, directive.end_line)
+    if not look:
+        return ArmFacts(place, BodyFacts(body, f"at {start}", Effect(Does.WORK, body.line), (), (), ()))
     return ArmFacts(place, body_facts(body, lines, recogniser))
 
 

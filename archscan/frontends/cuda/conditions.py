@@ -38,6 +38,7 @@ _DEFINED = "defined "  # prefix of the token that stands for `defined(X)`
 _MOST_CLASSES = 96  # more ways to split the universe than that: unknown
 _MOST_TOKENS = 4000  # of one expanded condition
 _DEEPEST = 60  # nested parentheses
+_MOST_DIGITS = 1000  # of one number; Python refuses to convert longer ones
 _MOST_NAMES = 150  # macros behind one condition
 
 _BITS = 64
@@ -99,6 +100,8 @@ def _plain_number(spelling: str) -> str:
     digits = spelling.rstrip("uUlLzZ")
     unsigned = "u" in spelling[len(digits) :].lower()
     digits = digits.replace("'", "")
+    if len(digits) > _MOST_DIGITS:
+        raise _Malformed("number too long")
     lower = digits.lower()
     if lower.startswith("0x"):
         value = int(lower, 16)

@@ -81,6 +81,7 @@ class _Scanner:
         self.found: list[Directive] = []
         self.counted = 0  # newlines before this offset ...
         self.line = 1  # ... make this line number
+        self.unclosed: set[bytes] = set()  # delimiters of raw strings that nothing ahead closes
 
     def run(self) -> list[Directive]:
         data = self.data
@@ -175,14 +176,23 @@ class _Scanner:
             if group == "line":
                 position = logical_end(data, match.start())
             elif group == "raw":
-                close = data.find(b")" + match["delimiter"] + b'"', position)
-                position = close + len(match["delimiter"]) + 2 if close >= 0 else position
+                position = self._behind_raw_string(match["delimiter"], position)
             elif group == "block" and match.start() < at:
                 close = data.find(b"*/", position)
                 position = close + 2 if close >= 0 else len(data)
             if at < position:
                 self.settled = max(position, at + 1) if group != "block" else at + 1
                 return group == kind
+
+    def _behind_raw_string(self, delimiter: bytes, position: int) -> int:
+        """Where a raw string ends whose text begins at that position; the position itself if nothing closes it."""
+        if delimiter in self.unclosed:
+            return position
+        close = self.data.find(b")" + delimiter + b'"', position)
+        if close < 0:
+            self.unclosed.add(delimiter)
+            return position
+        return close + len(delimiter) + 2
 
     def _directive(self, start: int) -> None:
         data = self.data

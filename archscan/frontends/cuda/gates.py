@@ -22,6 +22,7 @@ from archscan.model.truth import Truth, always
 _DEFINING = frozenset({Does.DEFINES, Does.NOTHING, Does.ERRORS})
 _FIRST_PEER = 80  # targets older than that decide nothing about which conjunct to underline
 _MOST_FEATURES = 24
+_LOOKS = 20  # times the size of a file that bodies are looked at: no real file nests that much
 _PLACEHOLDERS = ("{", "%s", "%d", "%(", "$")
 
 
@@ -58,12 +59,14 @@ def directive_facts(
     maker = _Maker(path, index, table, environment, evaluator, None if index.brief else features)
     walk = Walk(environment, evaluator, index.guard_start, Stop(index.size, index.last_line + 1), table.needed)
     gates, undecided = [], list(index.undecided)
+    budget = _LOOKS * (index.size + 10_000)
     for chain in walk.chains(index.events):
         if chain.start not in index.candidates:
             continue
+        budget -= chain.arms[-1].end.offset - chain.start
         if incomplete := _incomplete(chain):
             undecided.append(incomplete)
-        elif gate := maker.gate(chain):
+        elif gate := maker.gate(chain, look=budget >= 0):
             gates.append(gate)
     liveness = Liveness(compiler.everything, walk.points)
     for call in index.calls:
@@ -119,15 +122,18 @@ class _Maker:
         universe = environment.compiler.universe
         self._peers = universe.mask(t for t in universe.targets if t.sm >= _FIRST_PEER)
 
-    def gate(self, chain: ChainTruth) -> Gate | None:
-        """The gate of a conditional; None if no condition of it names the architecture or what derives from it."""
+    def gate(self, chain: ChainTruth, look: bool = True) -> Gate | None:
+        """The gate of a conditional; None if no condition of it names the architecture or what derives from it.
+
+        Without a `look` into its bodies it is known only where they are.
+        """
         names = tuple(dict.fromkeys(n for arm in chain.arms for n in names_in(arm.condition)))
         derived = tuple(n for n in names if n in self.table.derived)
         direct = any(names_architecture(n) for n in names)
         if not derived and not direct:
             return None
         lines = self._lines_around(chain.start)
-        facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser) for arm in chain.arms)
+        facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser, look) for arm in chain.arms)
         around = self.index.candidates[chain.start]
         beside = "" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end.offset, lines)
         words = self._words(beside, around.scope)
