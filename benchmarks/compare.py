@@ -1,7 +1,7 @@
 """Times archscan beside other tools for the same question: benchmarks/compare.py CORPORA [--write].
 
 CORPORA holds unpacked packages, as scripts/corpora.py fetches. Prints medians over whole processes, the ratio to
-archscan, a scaling curve, and the time to start; --write puts them into docs/benchmarks.md. Tools that are not installed
+archscan, a scaling curve, and the time to start; --write puts them into docs/benchmarks.md. Tools that are missing
 are left out.
 """
 

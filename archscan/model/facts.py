@@ -134,7 +134,7 @@ class FileFacts:
     origin: Origin = Origin.OWN
     evidence: str = ""
     root: str = ""
-    below: str = ""  # path below `root`: what fingerprints hash (the engine fills path, size, origin, root, below, disk)
+    below: str = ""  # path below `root`: what fingerprints hash (the engine fills this, origin, root and disk)
     disk: str = ""  # where it lies ("" = in an archive or standard input): fixes write there, text shows it
     gates: tuple[Gate, ...] = ()
     sites: tuple[Site, ...] = ()
