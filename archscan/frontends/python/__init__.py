@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from archscan.catalog.recognise import Recogniser
 from archscan.frontends.protocol import Context
+from archscan.frontends.python.builds import build_lists, with_build_lists
 from archscan.frontends.python.evaluate import Interpreter
 from archscan.frontends.python.gates import ModulePass
 from archscan.frontends.python.knowledge import compile_knowledge
@@ -85,6 +86,9 @@ class PythonFrontEnd:
         gates = ModulePass(project.interpreter, module, project.users, project.recogniser)
         found = gates.run(extra) if index.deciding or extra else []
         project.interpreter.forget(module)
+        if index.triggers:
+            built = build_lists(index.data, index.path, context.catalog, project.recogniser)
+            found = with_build_lists(found, built)
         return FileFacts(
             path=index.path,
             size=index.size,

@@ -43,6 +43,7 @@ from archscan.frontends.python.notes import (
     images_in,
     names_in,
     quirk_in,
+    said_above,
     said_in,
     shared_bytes,
 )
@@ -694,11 +695,7 @@ class ModulePass:
 
     def near(self, node: Node, path: list[Node]) -> str:
         """Comments above and inside the statement, and the docstring of the function around it."""
-        words: list[str] = []
-        before = node.prev_sibling
-        while before is not None and before.type == "comment":
-            words.insert(0, text(before).lstrip("# "))
-            before = before.prev_sibling
+        words = said_above(node)
         words += [text(c).lstrip("# ") for c in comments(node)]
         function = next((n for n in reversed(path) if n.type == "function_definition"), None)
         if function is not None:

@@ -13,7 +13,7 @@ from archscan.frontends.python.effects import block_effect, message_of, raised
 from archscan.frontends.python.evaluate import Frame, Interpreter, Outcome, Raise
 from archscan.frontends.python.knowledge import Requirement
 from archscan.frontends.python.modules import Module
-from archscan.frontends.python.notes import images_in, names_in, said_in
+from archscan.frontends.python.notes import images_in, names_in, said_above, said_in
 from archscan.frontends.python.scopes import Binding
 from archscan.frontends.python.skips import visit_mark
 from archscan.frontends.python.syntax import (
@@ -143,24 +143,11 @@ def at_definition(scan: ModulePass, gate: Gate, literal: Node, is_in: bool, wher
         rest = gate.rest
     spot = place(literal, scan.module.data)
     use = Related(gate.path, line_of(where), Role.CALLER, oneline(where, 100))
-    near = f"{gate.near} {_above(literal)} {_beside(literal)}".strip()
+    near = " ".join((gate.near, *said_above(literal), _beside(literal))).strip()
     return replace(
         gate, kind=Kind.ALLOW_LIST, place=spot, arms=(replace(arm, place=spot, condition=oneline(literal)),),
         rest=rest, related=(use, *gate.related)[:12], near=near[:1200],
     )  # fmt: skip
-
-
-def _above(literal: Node) -> str:
-    """The comments above the statement that holds a literal."""
-    node = literal
-    while node.parent is not None and node.parent.type not in ("module", "block"):
-        node = node.parent
-    words: list[str] = []
-    before = node.prev_sibling
-    while before is not None and before.type == "comment":
-        words.insert(0, text(before).lstrip("# "))
-        before = before.prev_sibling
-    return " ".join(words)
 
 
 def visit_keyword(scan: ModulePass, path: list[Node]) -> None:

@@ -42,6 +42,20 @@ def comments(node: Node, limit: int = 600) -> list[Node]:
     return found
 
 
+def said_above(node: Node) -> list[str]:
+    """The comments above the statement that holds a node: also those at the head of a block, outside of its node."""
+    while node.parent is not None and node.parent.type not in ("block", "module"):
+        node = node.parent
+    before = node.prev_sibling
+    if before is None and node.parent is not None and node.parent.type == "block":
+        before = node.parent.prev_sibling
+    words: list[str] = []
+    while before is not None and before.type == "comment":
+        words.insert(0, text(before).lstrip("#: "))
+        before = before.prev_sibling
+    return words
+
+
 def said_in(block: Node) -> str:
     """The comments of an arm and the one behind its condition, and the names and strings it mentions."""
     words = [text(c).lstrip("#: ") for c in comments(block)]
