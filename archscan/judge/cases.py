@@ -12,7 +12,7 @@ from archscan.judge.features import COMPILED, Need, Needs, needs_to_open, needs_
 from archscan.judge.limits import OPT_IN, THREADS, Overrun, constant, limit, lumped, overrun, source, tabled_limit
 from archscan.judge.notes import images, shared_bytes
 from archscan.judge.project import Project
-from archscan.judge.verdicts import Shut, Undecided, Why, decide
+from archscan.judge.verdicts import Shut, Undecided, Why, decide, spared
 from archscan.judge.words import Words, chips_named, words
 from archscan.model.facts import FileFacts, Site, SiteKind
 from archscan.model.finding import Problem
@@ -103,7 +103,10 @@ class _Judge:
     def verdict(self) -> Shut | Undecided | None:
         if self.gate.kind is Kind.RESOURCE:
             return None
-        return decide(self.gate, self.selection, self.catalog.universe, self._can_run)
+        verdict = decide(self.gate, self.selection, self.catalog.universe, self._can_run)
+        if verdict is None and self.is_shown and any(a.effect.refuses for a in self.gate.arms):
+            return spared(self.gate, self.selection, self.catalog.universe) if self._words().workaround else None
+        return verdict
 
     def excluded(self, shut: Shut) -> Case | None:
         """The case of a gate that shuts the target out; None where the target's own branch is right for it."""

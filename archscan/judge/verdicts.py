@@ -41,6 +41,9 @@ class Undecided:
 CanRun = Callable[[Branch], bool]
 
 
+_FEW = 4  # chips that a condition names one by one
+
+
 def decide(gate: Gate, selection: Selection, universe: Universe, can_run: CanRun) -> Shut | Undecided | None:
     """Whether `gate` shuts the target out; None where it does not, or never gets that far.
 
@@ -51,6 +54,19 @@ def decide(gate: Gate, selection: Selection, universe: Universe, can_run: CanRun
     if not landing:
         return _undecided(gate, ways, selection)
     return _shut(gate, ways, landing, selection, universe, can_run)
+
+
+def spared(gate: Gate, selection: Selection, universe: Universe) -> Shut | None:
+    """The arm of a workaround that refuses something to siblings of the target by name, and not to the target."""
+    ways = branches(gate, universe)
+    landing = [b for b in ways if b.yes & selection.mask]
+    for branch in ways:
+        named = sms(branch.yes, universe)
+        narrow = branch.conditional and branch.effect.refuses and 0 < len(named) <= _FEW
+        if narrow and landing and any(sm // 10 == selection.major for sm in named):
+            if not (branch.yes | branch.maybe) & selection.mask:
+                return Shut(branch, landing[0], Why.MISSED)
+    return None
 
 
 def _undecided(gate: Gate, ways: tuple[Branch, ...], selection: Selection) -> Undecided | None:

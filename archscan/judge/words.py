@@ -54,6 +54,7 @@ _CHIP_WORDS = (
     (re.compile(r"ampere", re.I), 8),
     (re.compile(r"hopper", re.I), 9),
     (re.compile(r"datacenter blackwell|(?:^|[^a-z])(?:umma|tcgen05|trtllm[-_]?gen|trtgen)", re.I), 10),
+    (re.compile(r"(?:^|[^a-z])(?:umma|tcgen05)", re.I), 11),
 )
 
 
