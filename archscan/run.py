@@ -36,7 +36,10 @@ def run_scan(given: Mapping[str, Any]) -> int:
         report = judged(paths, settings, catalog, focus)
         if given["write_baseline"]:
             return _write_baseline(report, given["write_baseline"])
-        outcome = _outcome(_without_known(report, settings), given, settings, catalog)
+        report = _without_known(report, settings)
+        if given["fixes"]:
+            report = _with_fixes(report, paths, settings, catalog)
+        outcome = _outcome(report, given, settings, catalog)
         if memory:
             memory.keep(report.facts.listing, outcome)
     for warning in outcome.warnings:
@@ -194,12 +197,16 @@ def _with_fixes(report: Report, paths: Sequence[str], settings: Settings, catalo
 
 def _warnings(report: Report, given: Mapping[str, Any]) -> tuple[str, ...]:
     """What could not be read, or was read with a remark, for standard error."""
+    from archscan.reporting.places import Places
     from archscan.reporting.words import one_line
 
-    found = [f"{f.path}: {f.reason}" for f in report.failed]
-    found += [f"{file.path}: {problem}" for file in report.facts.files for problem in file.problems]
+    typed = Places(report.facts).typed
+    named = [f"{f.path}: {f.reason}" for f in report.failed if f.named]  # they decide the exit code: always said
+    found = [f"{typed(f.path)}: {f.reason}" for f in report.failed if not f.named]
+    found += [f"{typed(file.path)}: {problem}" for file in report.facts.files for problem in file.problems]
     most = len(found) if given["verbose"] else 0 if given["quiet"] else _MOST_WARNINGS
     more = (f"warning: {len(found) - most} more (-v shows them)",) if len(found) > most > 0 else ()
+    found, most = [*named, *found], most + len(named)
     return (*(f"warning: {one_line(text)}" for text in found[:most]), *more)
 
 

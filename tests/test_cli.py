@@ -270,3 +270,19 @@ def test_sigint_exits_with_130(environment: dict[str, str]) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=10)
     assert (process.returncode, err.strip()) == (130, b"interrupted")
+
+
+def test_what_decides_the_exit_code_is_said_even_when_quiet(scan, capsys) -> None:
+    failed = (Failed("named.cu", "permission denied", True), Failed("other.cu", "vanished"))
+    assert scan(replace(empty(), failed=failed), "-q") == 2
+    assert capsys.readouterr().err == "warning: named.cu: permission denied\n"
+
+
+def test_fixes_are_proposed_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    source = "__global__ void k(float* p) {\n#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200\n  p[0] = 1.f;\n#endif\n}\n"
+    (tmp_path / "k.cu").write_text(source)
+    for options, expected in (((), [None]), (("--fixes",), ["safe"])):
+        assert cli.run(["-t", "sm120", "--isolated", "-f", "json", *options, str(tmp_path / "k.cu")]) == 1
+        findings = json.loads(capsys.readouterr().out)["findings"]
+        assert [f["fix"] and f["fix"]["safety"] for f in findings] == expected
