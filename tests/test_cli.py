@@ -280,7 +280,8 @@ def test_what_decides_the_exit_code_is_said_even_when_quiet(scan, capsys) -> Non
 
 def test_fixes_are_proposed_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    source = "__global__ void k(float* p) {\n#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200\n  p[0] = 1.f;\n#endif\n}\n"
+    condition = "__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200"
+    source = f"__global__ void k(float* p) {{\n#if {condition}\n  p[0] = 1.f;\n#endif\n}}\n"
     (tmp_path / "k.cu").write_text(source)
     for options, expected in (((), [None]), (("--fixes",), ["safe"])):
         assert cli.run(["-t", "sm120", "--isolated", "-f", "json", *options, str(tmp_path / "k.cu")]) == 1
