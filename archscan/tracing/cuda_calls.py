@@ -12,10 +12,11 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
-_BLANK = re.compile(
-    rb"""//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)|R"([^\s()\\]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
-    re.S,
-)
+_COMMENT = rb"//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+_QUOTED = rb"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+_BLANK = re.compile(_COMMENT + rb'|R"([^\s()\\]{0,16})\(.*?\)\1"' + _QUOTED, re.S)
+_BLANK_BUT_RAW = re.compile(_COMMENT + _QUOTED, re.S)
+_MOST_RAW_STRINGS = 500  # an unclosed one is searched to the end of the file, each time
 _TOKEN = re.compile(rb"[{};]|^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif|define)\b((?:\\\r?\n|[^\n])*)", re.M)
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
 _SCOPE = re.compile(rb"\b(?:namespace|extern)\b[^;(){}]*$")
@@ -30,6 +31,8 @@ _NOT_A_NAME = frozenset(
 _DECLARED = re.compile(
     rb"(?:([A-Za-z_]\w*)\s*(?:<[^(){};]{0,400}?>)?\s*::\s*)?~?([A-Za-z_]\w*)\s*(?:<[^<>();{}]*>)?\s*\("
 )
+_LONGEST_HEADER = 8192  # bytes between a semicolon and a brace; template headers in the wild stay below 3,000
+_INSIDE = frozenset({"kernel", "function", "block"})
 _VIRTUAL = re.compile(rb"\b(?:virtual|override|final)\b")
 _MACRO_NAME = re.compile(rb"\s+(\w+)")
 
@@ -118,7 +121,8 @@ class Unit:
 
 def read(data: bytes, path: str) -> Unit:
     """The definitions of a C++ or CUDA file."""
-    code = _BLANK.sub(_blanked, data)
+    blank = _BLANK if data.count(b'R"') <= _MOST_RAW_STRINGS else _BLANK_BUT_RAW
+    code = blank.sub(_blanked, data)
     return Unit(path, code, tuple(sorted(_Scanner(code).definitions, key=lambda d: (d.start, -d.end))))
 
 
@@ -146,6 +150,8 @@ class _Scanner:
         self.stack: list[_Open] = []
         self.branches: list[list[_Open]] = []
         self.header = 0  # where the text before the next brace begins
+        self.seen = 0  # end of the last token
+        self.inside = 0  # open braces of functions and initialisers
         for match in _TOKEN.finditer(code):
             self._token(match)
         while self.stack:
@@ -155,14 +161,17 @@ class _Scanner:
         word = match.group(1)
         if word is not None:
             self._directive(word, match)
+            if not self.inside and self.header >= self.seen and not self.code[self.seen : match.start()].strip():
+                self.header = match.end()
         elif match.group() == b"{":
             self._open(match.start())
         elif match.group() == b"}":
             if self.stack:
                 self._close(match.end())
             self.header = match.end()
-        elif not self._in_function() or self.stack:
+        else:
             self.header = match.end()
+        self.seen = match.end()
 
     def _directive(self, word: bytes, match: re.Match[bytes]) -> None:
         if word == b"define":
@@ -175,16 +184,14 @@ class _Scanner:
         elif word in (b"elif", b"else"):
             if self.branches:
                 self.stack = list(self.branches[-1])
+                self.inside = sum(o.kind in _INSIDE for o in self.stack)
         else:
             self.branches.append(list(self.stack))
-        if not self._in_function():
-            self.header = max(self.header, match.end()) if not self._header(match.start()).strip() else self.header
 
     def _open(self, offset: int) -> None:
-        if self._in_function():
-            self.stack.append(_Open("", "block", offset))
-        else:
-            self.stack.append(self._opened(offset))
+        opened = _Open("", "block", offset) if self.inside else self._opened(offset)
+        self.stack.append(opened)
+        self.inside += opened.kind in _INSIDE
         self.header = offset + 1
 
     def _opened(self, offset: int) -> _Open:
@@ -203,11 +210,13 @@ class _Scanner:
         return _Open("", "block" if b"=" in text or b"enum" in text else "scope", start)
 
     def _header(self, offset: int) -> bytes:
-        """The text since the last brace or semicolon, without directive lines."""
-        return re.sub(rb"(?m)^[ \t]*#(?:\\\r?\n|[^\n])*", b"", self.code[self.header : offset])
+        """The text since the last brace or semicolon (the end of it, if it is long), without directive lines."""
+        text = self.code[max(self.header, offset - _LONGEST_HEADER) : offset]
+        return re.sub(rb"(?m)^[ \t]*#(?:\\\r?\n|[^\n])*", b"", text)
 
     def _close(self, end: int) -> None:
         opened = self.stack.pop()
+        self.inside -= opened.kind in _INSIDE
         if opened.name:
             self._define(opened.name, opened.kind, opened.start, end, opened.qualifier)
 
@@ -216,9 +225,6 @@ class _Scanner:
             start += 1
         line, end_line = bisect_right(self.lines, start - 1) + 1, bisect_right(self.lines, end - 1) + 1
         self.definitions.append(Definition(name, start, end, line, end_line, kind, qualifier))
-
-    def _in_function(self) -> bool:
-        return any(o.kind in ("kernel", "function", "block") for o in self.stack)
 
 
 def _without_templates(header: bytes) -> bytes:

@@ -14,6 +14,7 @@ _TRANSPARENT = frozenset({"parenthesized_expression", "await", "expression_list"
 _LEAVES_BLOCK = frozenset({"return_statement", "raise_statement", "continue_statement", "break_statement"})
 _CLAUSES = frozenset({"block", "except_clause", "finally_clause", "else_clause", "except_group_clause"})
 _COMPOUND = frozenset({"with_statement", "try_statement", "for_statement", "match_statement", "case_clause"})
+_MOST_NAMES = 200  # of one condition
 _NESTING = 200  # deeper expressions are generated or hostile; what lies below is not read
 
 
@@ -316,7 +317,7 @@ def _names(node: Node) -> frozenset[str]:
     """What a condition asks: functions called, attributes read, bare names; not their arguments or owners."""
     found: set[str] = set()
     stack = [node]
-    while stack:
+    while stack and len(found) < _MOST_NAMES:
         current = stack.pop()
         if current.type == "identifier":
             found.add(_text(current))

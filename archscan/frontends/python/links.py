@@ -14,10 +14,11 @@ from typing import Any
 
 from archscan.model.facts import Link, LinkKind
 
+_LONGEST_LINE = 2000  # bytes looked back for the beginning of a line
 _DEFINITION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
 _SOURCE = re.compile(
-    rb"""([\w.]+[ \t\n]*/[ \t\n]*)?((?:[fFrR]{0,2}["'][^"'\n]*["'][ \t\n]*/[ \t\n]*)*"""
-    rb"""[fFrR]{0,2}["'][^"'\n]*\.(?:cuh?|cpp|cc|cxx|c|hpp|h|jinja|inl)["'])"""
+    rb"""([\w.]{1,200}\s{0,200}/\s{0,200})?((?:[fFrR]{0,2}["'][^"'\n]{0,400}["']\s{0,200}/\s{0,200}){0,12}"""
+    rb"""[fFrR]{0,2}["'][^"'\n]{0,400}\.(?:cuh?|cpp|cc|cxx|c|hpp|h|jinja|inl)["'])"""
 )
 _QUOTED = re.compile(rb"""["']([^"'\n]*)["']""")
 _NAME_ARGUMENT = re.compile(rb"""(?:\s|#[^\n]*\n)*(?:name\s*=\s*)?([fFrR]{0,2})("[^"\n]*"|'[^'\n]*')""")
@@ -44,7 +45,7 @@ class Definitions:
 
     def around(self, offset: int) -> tuple[str, int, int]:
         """Name, start and end of the outermost function or class around `offset`; ("", 0, length) at module level."""
-        line_start = self.data.rfind(b"\n", 0, offset) + 1
+        line_start = self.data.rfind(b"\n", max(0, offset - _LONGEST_LINE), offset) + 1
         line = self.data[line_start : offset + 1]
         indent = len(line) - len(line.lstrip(b" \t"))
         found = -1
@@ -85,7 +86,8 @@ def _built(data: bytes, builders: Sequence[str]) -> Iterator[Link]:
             continue
         name = _name(data, arguments) or _name_of_function(function) or "extension"
         yield Link(LinkKind.JIT_SPEC, function, name, _line(data, offset), builder)
-        spans.setdefault(function, (start, end) if function else (offset, _closing(data, arguments)))
+        if function not in spans:
+            spans[function] = (start, end) if function else (offset, _closing(data, arguments))
     for function, (start, end) in spans.items():
         yield from _sources(data, function, start, end)
         yield from _wrappers(data, function, start, end)
@@ -100,7 +102,7 @@ def _calls_of(data: bytes, names: Sequence[str]) -> Iterator[tuple[str, int, int
     for name in names:
         needle, offset = name.encode() + b"(", -1
         while (offset := data.find(needle, offset + 1)) >= 0:
-            line = data[data.rfind(b"\n", 0, offset) + 1 : offset]
+            line = data[data.rfind(b"\n", max(0, offset - _LONGEST_LINE), offset) + 1 : offset][-_LONGEST_LINE:]
             before = line[-1:]
             if (
                 not (before.isalnum() or before == b"_")
