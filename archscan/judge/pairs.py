@@ -120,6 +120,7 @@ def pair_up(cases: Iterable[Case], project: Project, selection: Selection, catal
         _triggers,
         _launches,
         _host_predicates,
+        _host_layouts,
         _tables,
         _mentions,
         _sources,
@@ -399,6 +400,42 @@ def _predicate_mismatch(pairing: _Pairing, case: Case, file: FileFacts, gate: Ga
     message = f"the device code takes the other way for {name}"
     pairing.add(case, Pair(Half.DEVICE, file.path, place.line, True, message))
     related = (Related(case.gate.path, case.place.line, Role.PAIR, f"the host decides otherwise for {name}"),)
+    pairing.mismatches.append(_mismatch(file, gate, taken.index, place, case, Consequence.WRONG_RESULT, related))
+
+
+_NUMBER = re.compile(r"\s*(?:\w+=(?!=))?\s*\d+[uUlL]*\s*|\s*(?:true|false)\s*")
+
+
+def _host_layouts(pairing: _Pairing) -> None:
+    """Host code sizes a launch as for one way through the kernel, and the device takes the other for the target."""
+    for case in pairing.shut:
+        scope = case.gate.scope
+        inside = case.gate.layer in _DEVICE and scope is not None and scope.is_kernel
+        if not inside or scope is None or case.shut is None or not case.shut.gets.works:
+            continue
+        kernel = re.split(r"::", scope.name)[-1]
+        for file in pairing.project.files:
+            functions = {s.function for s in file.sites if s.kind is SiteKind.LAUNCH and s.name == kernel}
+            for gate in file.gates if functions else ():
+                around = re.split(r"::", gate.scope.name)[-1] if gate.scope else ""
+                if gate.layer is Layer.HOST and around in functions and id(gate) not in pairing.shut_gates:
+                    _layout_mismatch(pairing, case, file, gate)
+
+
+def _layout_mismatch(pairing: _Pairing, case: Case, file: FileFacts, gate: Gate) -> None:
+    """Only where the two halves split the same chips: all that miss nothing on one side get one number on the other."""
+    assert case.shut is not None
+    ways = [b for b in branches(gate, pairing.universe) if b.works and _NUMBER.fullmatch(b.effect.value or "")]
+    taken = next((b for b in ways if b.index != REST and b.yes & pairing.selection.mask), None)
+    if taken is None or case.shut.missed.yes & pairing.selection.peers & ~taken.yes:
+        return
+    others = [b for b in ways if b.index != taken.index and b.effect.value != taken.effect.value]
+    if not any(b.yes & case.shut.gets.yes & pairing.selection.peers for b in others):
+        return
+    name, place = pairing.selection.name, gate.arms[taken.index].place
+    message = f"the host sizes the launch as for those that {name} does not go with"
+    pairing.add(case, Pair(Half.DEVICE, file.path, place.line, True, message))
+    related = (Related(case.gate.path, case.place.line, Role.PAIR, f"the device code goes the other way for {name}"),)
     pairing.mismatches.append(_mismatch(file, gate, taken.index, place, case, Consequence.WRONG_RESULT, related))
 
 

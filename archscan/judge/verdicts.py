@@ -63,9 +63,9 @@ def spared(gate: Gate, selection: Selection, universe: Universe) -> Shut | None:
     for branch in ways:
         named = sms(branch.yes, universe)
         narrow = branch.conditional and branch.effect.refuses and 0 < len(named) <= _FEW
-        if narrow and landing and any(sm // 10 == selection.major for sm in named):
-            if not (branch.yes | branch.maybe) & selection.mask:
-                return Shut(branch, landing[0], Why.MISSED)
+        sibling = any(sm // 10 == selection.major for sm in named)
+        if narrow and landing and sibling and not (branch.yes | branch.maybe) & selection.mask:
+            return Shut(branch, landing[0], Why.MISSED)
     return None
 
 
