@@ -28,6 +28,7 @@ _LOCAL = re.compile(
     rb"(?P<value>[^;{}]{1,200});"
 )
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
+_LONGEST_LAUNCH = 4000  # bytes of one launch's configuration
 _ASKS_LIMIT = re.compile(rb"(?i)optin|smem_?(?:capacity|limit)|max_?(?:smem|shared)(?!mem\w*size)|sharedMemPerBlock")
 
 
@@ -56,12 +57,25 @@ def _is_kernel(data: bytes, name: bytes) -> bool:
 
 
 def _asked(data: bytes) -> Iterator[tuple[re.Match[bytes], bytes]]:
-    for match in _RAISED.finditer(data):
-        yield match, match["size"]
-    for match in _LAUNCHED.finditer(data):
+    if b"FuncSetAttribute" in data:
+        for match in _RAISED.finditer(data):
+            yield match, match["size"]
+    for match in _launches(data):
         arguments = _ARGUMENT.findall(match["arguments"])
         if len(arguments) > 2:
             yield match, arguments[2]
+
+
+def _launches(data: bytes) -> Iterator[re.Match[bytes]]:
+    """Every `kernel<<<...>>>`, looked for around the brackets: a search for names tries each word of the file."""
+    at = data.find(b"<<<")
+    while at >= 0:
+        start = max(data.rfind(mark, 0, at) for mark in (b";", b"{", b"}")) + 1
+        match = _LAUNCHED.search(data, start, at + _LONGEST_LAUNCH)
+        found = match is not None and match.start() < at < match.end()
+        if match is not None and found:
+            yield match
+        at = data.find(b"<<<", match.end() if match is not None and found else at + 3)
 
 
 def _counted(text: bytes) -> bytes:
