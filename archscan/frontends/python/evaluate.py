@@ -273,17 +273,24 @@ class Interpreter:
                 return self.resolve(name, frame, _END)
             finally:
                 self.depth -= 1
-        for star in module.scope.stars:
-            found = self._import_target(module, star)
-            if isinstance(found, ModuleV) and found.module is not module:
-                self.depth += 1
-                try:
-                    value = self.member(found.module, name)
-                finally:
-                    self.depth -= 1
-                if value is not _MISSING:
-                    return value
+        for other in self._starred(module):
+            self.depth += 1
+            try:
+                value = self.member(other, name)
+            finally:
+                self.depth -= 1
+            if value is not _MISSING:
+                return value
         return _MISSING
+
+    def _starred(self, module: Module) -> tuple[Module, ...]:
+        """The modules whose names a module takes over with `import *`; remembered."""
+        known: tuple[Module, ...] | None = module.memo.get("starred")  # type: ignore[assignment]
+        if known is None:
+            targets = (self._import_target(module, star) for star in module.scope.stars)
+            known = tuple(t.module for t in targets if isinstance(t, ModuleV) and t.module is not module)
+            module.memo["starred"] = known
+        return known
 
     def resolve(self, name: str, frame: Frame, position: int) -> Value:
         """The value a scope's bindings give a name at a position; _MISSING if none reaches it."""
