@@ -236,3 +236,43 @@ def test_macro_bodies_are_expanded(pair: tuple[Node, Node]) -> None:
 def test_any_text_has_an_answer(text: str) -> None:
     truth = Evaluator(ALL).answer(text, lookup).truth
     assert not truth.yes & truth.no
+
+
+def test_directives_as_expressions() -> None:
+    from archscan.frontends.cuda.conditions import condition_text, names_in
+
+    assert condition_text("ifdef", " X ") == condition_text("elifdef", "X // c") == "defined(X)"
+    assert condition_text("ifndef", "X") == condition_text("elifndef", "X") == "!defined(X)"
+    assert condition_text("if", "X > 1") == condition_text("elif", "X > 1") == "X > 1"
+    assert condition_text("ifdef", "") == "defined()"
+    assert names_in("defined(A) && B >= 900u and not C || __has_include(<d.h>)") == ("A", "B", "C", "__has_include")
+
+
+def test_limits_give_up_rather_than_hang() -> None:
+    deep = Evaluator(ALL).answer("(" * 300 + "ARCH" + ")" * 300, lookup)
+    assert deep.truth.unknown(ALL) == ALL
+    assert deep.unknowns(ALL) == ("ARCH",)
+    many = Evaluator(ALL).answer(" || ".join(f"N{n}" for n in range(400)), lookup)
+    assert many.truth.unknown(ALL) == ALL
+    long = Evaluator(ALL).answer("9" * 5000 + " > ARCH", lookup)
+    assert long.truth.unknown(ALL) == ALL
+
+
+def test_malformed_conditions_are_unknown() -> None:
+    for text in (
+        "",
+        "(",
+        ")",
+        "1 +",
+        "ARCH >",
+        "1 2",
+        "? 1 : 0",
+        "ARCH ? 1",
+        "defined",
+        "defined(",
+        '"text"',
+        "a.b",
+        "@",
+    ):
+        answer = Evaluator(ALL).answer(text, lookup)
+        assert answer.truth.unknown(ALL) == ALL, text
