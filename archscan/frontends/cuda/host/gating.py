@@ -11,12 +11,13 @@ from archscan.frontends.cuda.host.indexing import HostIndex, recogniser_of
 from archscan.frontends.cuda.host.linking import HostProject, TemplateTest
 from archscan.frontends.cuda.host.recording import GateRecorder
 from archscan.frontends.cuda.host.sites import RawSite
-from archscan.frontends.cuda.host.syntax import Alias
-from archscan.frontends.cuda.host.values import Value, merged, operate, verdict_of
+from archscan.frontends.cuda.host.syntax import Alias, Expr
+from archscan.frontends.cuda.host.traversal import parts
+from archscan.frontends.cuda.host.values import Value, Verdict, merged, operate, verdict_of
 from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Site, SiteKind, Undecided
-from archscan.model.gate import NOTHING, Arm, FeatureUse, Gate, Kind, Layer, Related, Role
+from archscan.model.gate import NOTHING, Arm, FeatureUse, Gate, Kind, Layer, Place, Related, Role
 from archscan.model.gate import Scope as Around
 from archscan.model.truth import Truth, always
 
@@ -51,7 +52,7 @@ def host_facts(index: HostIndex, project: HostProject, liveness: Liveness, conte
     for function in index.unit.functions:
         evaluator.steps = 0
         Flow(evaluator, index.path, function, recorder=recorder).run(function.body)
-    windows = list(_windows(index, project, evaluator))
+    windows = [*_windows(index, project, evaluator), *_bounds_of_types(index, project, evaluator)]
     features = _Features(project, context)
     gates = tuple(features.extended(g) for g in (*recorder.finished(), *windows))
     sites = tuple(s for raw in index.sites for s in _sites(raw, index, recorder, liveness))
@@ -70,6 +71,27 @@ def _windows(index: HostIndex, project: HostProject, evaluator: Evaluator) -> It
                 break
 
 
+def _bounds_of_types(index: HostIndex, project: HostProject, evaluator: Evaluator) -> Iterator[Gate]:
+    """The gates that types are whose constants a template compares with the architecture: `arch <= T::kMax`."""
+    scopes = dict.fromkeys(c.scope for c in index.unit.constants if c.scope)
+    for test in project.tests:
+        names = {p.name for p in parts(test.call) if p.scope == test.parameter} if test.parameter else set()
+        for scope in scopes if names else ():
+            own = {c.name: c for c in index.unit.constants if c.scope == scope and c.name in names}
+            if own.keys() == names:
+                verdict = verdict_of(evaluator.value(_given(test.call, test.parameter, scope), Scope(index.path, {})))
+                last = max(own.values(), key=lambda c: c.place.start)
+                gate = _made(index, test, verdict, last.place, f"{scope}::{last.name}", (scope.rpartition("::")[2],))
+                if gate:
+                    yield gate
+
+
+def _given(expr: Expr, parameter: str, argument: str) -> Expr:
+    """An expression with a type in place of a template parameter."""
+    scope = argument if expr.scope == parameter else expr.scope
+    return replace(expr, scope=scope, args=tuple(_given(a, parameter, argument) for a in expr.args))
+
+
 def _window(index: HostIndex, alias: Alias, test: TemplateTest, evaluator: Evaluator) -> Gate | None:
     """The gate that an alias such as `ArchSpan<1000, 1200>` is, where a kernel tests its template argument."""
     owners = evaluator.names.functions.get(test.call.name, ())
@@ -77,12 +99,19 @@ def _window(index: HostIndex, alias: Alias, test: TemplateTest, evaluator: Evalu
         return None
     call = replace(test.call, scope=alias.name)
     verdict = verdict_of(evaluator.value(call, Scope(index.path, {})))
+    condition = f"{alias.base}<{', '.join(t.text for t in alias.targs)}>"
+    return _made(index, test, verdict, alias.place, condition, (alias.name, alias.base))
+
+
+def _made(
+    index: HostIndex, test: TemplateTest, verdict: Verdict, place: Place, condition: str, symbols: tuple[str, ...]
+) -> Gate | None:
     if not verdict.basis.arch or not (verdict.truth.yes | verdict.truth.no):
         return None
     taken = test.option.summary
     arm = Arm(
-        place=alias.place,
-        condition=f"{alias.base}<{', '.join(t.text for t in alias.targs)}>",
+        place=place,
+        condition=condition,
         own=verdict.truth,
         truth=verdict.truth,
         assumed=verdict.assumed,
@@ -97,14 +126,14 @@ def _window(index: HostIndex, alias: Alias, test: TemplateTest, evaluator: Evalu
         path=index.path,
         layer=Layer.DEVICE,
         kind=Kind.WINDOW,
-        place=alias.place,
+        place=place,
         arms=(arm,),
         rest=test.otherwise.summary.effect if test.otherwise else NOTHING,
         scope=Around(test.function.name, test.function.is_kernel, test.function.is_device)
         if test.function.name
         else None,
         related=(Related(test.path, test.option.place.line, Role.CALLER, message),),
-        symbols=(alias.name, alias.base),
+        symbols=symbols,
     )
 
 

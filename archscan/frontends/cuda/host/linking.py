@@ -20,13 +20,17 @@ from archscan.model.gate import FeatureUse
 
 @dataclass(frozen=True, slots=True)
 class TemplateTest:
-    """`if constexpr (T::method(args))` on a template parameter: decided by the types it is instantiated with."""
+    """`if constexpr (T::method(args))` on a template parameter: decided by the types it is instantiated with.
+
+    With a `parameter`, `call` is the whole condition, which compares constants of the type: `arch <= T::kMax`.
+    """
 
     path: str
     function: Function
     option: Option
     call: Expr
     otherwise: Option | None
+    parameter: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,9 @@ def _tested(path: str, function: Function, branch: Branch) -> Iterator[TemplateT
     for part in parts(option.condition) if option.condition else ():
         if part.op is Op.CALL and part.scope and part.scope in function.template:
             yield TemplateTest(path, function, option, part, otherwise)
+        elif part.op is Op.NAME and part.scope and part.scope in function.template and option.condition is not None:
+            yield TemplateTest(path, function, option, option.condition, otherwise, part.scope)
+            return  # one condition, however many members it names
 
 
 @dataclass

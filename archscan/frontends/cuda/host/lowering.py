@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -281,15 +281,12 @@ class Lowering:
         for child in node.named_children:
             if child.type in ("struct_specifier", "class_specifier", "enum_specifier", "union_specifier"):
                 self._declaration(child, scope, template, guards)
-        value = node.child_by_field_name("default_value")
-        declarator = node.child_by_field_name("declarator")
-        if declarator and declarator.type == "init_declarator":
-            value = declarator.child_by_field_name("value")
-            declarator = declarator.child_by_field_name("declarator")
-        fixed = node.type == "declaration" or any(w in self._bytes(node) for w in (b"const", b"static"))
-        if fixed and value and declarator and (name := self._declared(declarator)):
-            constant = Constant(name, scope, template, self.expr(value), self.place(node), guards)
-            self.constants.append(constant)
+        if node.type != "declaration" and not any(w in self._bytes(node) for w in (b"const", b"static")):
+            return
+        for declarator, value in _initialised(node):
+            if name := self._declared(declarator):
+                constant = Constant(name, scope, template, self.expr(value), self.place(node), guards)
+                self.constants.append(constant)
 
     def _alias(self, node: Node) -> None:
         name, target = node.child_by_field_name("name"), node.child_by_field_name("type")
@@ -924,3 +921,17 @@ def _moved(expr: Expr, place: Place) -> Expr:
         args=tuple(_moved(a, place) for a in expr.args),
         targs=tuple(_moved(a, place) for a in expr.targs),
     )
+
+
+def _initialised(node: Node) -> Iterator[tuple[Node, Node]]:
+    """The declarators of a declaration that are given a value: `int kMin = 800, kMax = 890;`."""
+    before: Node | None = None
+    for i, part in enumerate(node.children):
+        role = node.field_name_for_child(i)
+        if role == "default_value" and before is not None:
+            yield before, part
+        elif role == "declarator":
+            before = part
+            declarator, value = part.child_by_field_name("declarator"), part.child_by_field_name("value")
+            if part.type == "init_declarator" and declarator is not None and value is not None:
+                yield declarator, value
