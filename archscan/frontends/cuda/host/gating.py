@@ -81,7 +81,9 @@ def _bounds_of_types(index: HostIndex, project: HostProject, evaluator: Evaluato
             if own.keys() == names:
                 verdict = verdict_of(evaluator.value(_given(test.call, test.parameter, scope), Scope(index.path, {})))
                 last = max(own.values(), key=lambda c: c.place.start)
-                gate = _made(index, test, verdict, last.place, f"{scope}::{last.name}", (scope.rpartition("::")[2],))
+                name = scope.rpartition("::")[2]
+                condition = test.call.text.replace(f"{test.parameter}::", f"{name}::")
+                gate = _made(index, test, verdict, last.place, condition, (name,))
                 if gate:
                     yield gate
 
