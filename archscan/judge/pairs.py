@@ -142,14 +142,23 @@ def _macros(pairing: _Pairing) -> None:
         for macro in case.gate.derived_from:
             for definition in by_macro.get(macro, ()):
                 if definition.gate is not case.gate:
-                    pairing.both(
-                        case,
-                        Half.DEFINITION,
-                        definition,
-                        Half.USE,
-                        f"{macro} is not defined for the target",
-                        f"tests {macro}",
-                    )
+                    message = f"{macro} is not defined for the target"
+                    path, line = definition.gate.path, definition.place.line
+                    use = _behind(case, macro, pairing)
+                    if use is case:
+                        pairing.add(case, Pair(Half.DEFINITION, path, line, False, message, definition))
+                    path, line = case.gate.path, case.place.line
+                    pairing.add(definition, Pair(Half.USE, path, line, False, f"tests {macro}", use))
+
+
+def _behind(case: Case, macro: str, pairing: _Pairing) -> Case:
+    """A test of several macros as this one sees it: what the arm holds that asks for it."""
+    gate, word = case.gate, re.compile(rf"\b{re.escape(macro)}\b")
+    asking = [i for i, arm in enumerate(gate.arms) if word.search(arm.condition)]
+    if not asking or case.guarded in asking or case.guarded == REST:
+        return case
+    needs = needs_to_open(gate, gate.arms[asking[0]], (), pairing.project, pairing.selection, pairing.catalog)
+    return replace(case, guarded=asking[0], needs=needs)
 
 
 def _waits(pairing: _Pairing) -> list[Case]:
