@@ -11,6 +11,7 @@ from archscan.judge.branches import REST, sms
 from archscan.judge.cases import LISTS, Case
 from archscan.judge.features import COMPILED
 from archscan.judge.notes import images
+from archscan.judge.limits import constant
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.words import chips_named, products_named
 from archscan.model.finding import Advice, Consequence, Problem
@@ -314,7 +315,9 @@ def _said(weighed: Weighed) -> Advised | None:
 
 
 def _tuned(weighed: Weighed) -> Advised | None:
-    if weighed.today is Consequence.DEGRADED_TUNING:
+    case = weighed.case
+    chosen = constant(case.arm.effect.value) if case.arm and case.gets.refuses else None
+    if weighed.today is Consequence.DEGRADED_TUNING or (chosen is not None and chosen > 1):
         return Advised(Advice.WIDEN_NEEDS_TUNING, weighed.today, "constants chosen for other chips")
     return None
 

@@ -41,6 +41,7 @@ class Undecided:
 CanRun = Callable[[Branch], bool]
 
 
+_TWO_DIGITS = 10  # the first major with two digits
 _FEW = 4  # chips that a condition names one by one
 
 
@@ -86,7 +87,8 @@ def _shut(
     served = [b for b in landing if b.works and b.conditional]
     good = [b for b in served if can_run(b)]
     if good:
-        return _past_own_arm(ways, good[0], selection, universe)
+        past = _past_own_arm(ways, good[0], selection, universe)
+        return past or _misordered(gate, ways, good[0], selection, universe)
     gets = _best(landing)
     candidates = [b for b in ways if _missed(b, gets, selection) and not _exempt(b, gets, ways, selection, universe)]
     if gets.effect.does is Does.LOGS:
@@ -156,6 +158,20 @@ def _past_own_arm(ways: tuple[Branch, ...], taken: Branch, selection: Selection,
         if branch.index > taken.index and branch.own & selection.mask and branch.no == universe.device:
             return Shut(branch, taken, Why.SHADOWED)
     return None
+
+
+def _misordered(
+    gate: Gate, ways: tuple[Branch, ...], taken: Branch, selection: Selection, universe: Universe
+) -> Shut | None:
+    """As text "12.0" stands before "9.0": the target lands with the oldest chips instead of the newest below 10.0."""
+    if gate.note("encoding") != "text" or selection.major < _TWO_DIGITS:
+        return None
+
+    def newest(branch: Branch) -> int:
+        return max((sm for sm in sms(branch.yes, universe) if sm // 10 < _TWO_DIGITS), default=0)
+
+    meant = max(ways, key=newest)
+    return Shut(meant, taken, Why.SHADOWED) if meant.works and newest(meant) > newest(taken) else None
 
 
 def _nearest(candidates: list[Branch], selection: Selection, universe: Universe) -> Branch:

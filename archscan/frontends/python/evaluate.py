@@ -73,6 +73,7 @@ from archscan.frontends.python.values import (
     depends,
     encode,
     is_constant,
+    is_text,
     unite,
 )
 from archscan.model.gate import Related, Role
@@ -794,6 +795,10 @@ class Interpreter:
         return Unknown((oneline(node, 60),), value.arch) if isinstance(value, Unknown) else value
 
     def _slice(self, holder: Value, index: Node) -> Value:
+        bounds = re.fullmatch(r"(-?\d*)\s*:\s*(-?\d*)", text(index))
+        if bounds and is_text(holder):
+            start, stop = (int(b) if b else None for b in bounds.groups())
+            return self.lanes.lift(lambda written: written[start:stop], holder)
         if "0:2" in text(index) or text(index) == ":2":
             return self.lanes.pair if isinstance(holder, Capability) else holder
         return Unknown(("slice",), depends(holder))
@@ -803,6 +808,8 @@ class Interpreter:
             return item_of(holder, key, self.lanes)
         if isinstance(holder, DictV):
             return self._row(holder, key, Unknown(("KeyError",)))
+        if isinstance(holder, str) and isinstance(key, int) and -len(holder) <= key < len(holder):
+            return holder[key]
         return Unknown((), depends(holder) or depends(key))
 
     def _row(self, table: DictV, key: Value, default: Value) -> Value:

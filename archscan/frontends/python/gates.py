@@ -48,6 +48,7 @@ from archscan.frontends.python.notes import (
     shared_bytes,
 )
 from archscan.frontends.python.syntax import (
+    arguments,
     docstring,
     if_arms,
     inner,
@@ -60,7 +61,7 @@ from archscan.frontends.python.syntax import (
 )
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.triggers import occurrences
-from archscan.frontends.python.values import FuncV, PartialV, depends
+from archscan.frontends.python.values import FuncV, PartialV, depends, is_text
 from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Scope
 
 ASSUMPTIONS = ("CUDA, not ROCm", "toolkit and libraries new enough", "environment variables unset")
@@ -671,7 +672,18 @@ class ModulePass:
         return bool(signs & {"<", ">", "<=", ">="}) and any(inner(o).type == "string" for o in operands(spot))
 
     def _notes(self, spot: Node, frame: Frame) -> tuple[tuple[str, str], ...]:
-        return (("encoding", "text"),) if self._text_compare(spot) else ()
+        return (("encoding", "text"),) if self._text_compare(spot) or self._cuts_text(spot, frame) else ()
+
+    def _cuts_text(self, spot: Node, frame: Frame) -> bool:
+        """Whether digits are cut out of a text by position: `int("sm_120"[3:5])` is 12."""
+        for operand in operands(spot) if spot.type == "comparison_operator" else ():
+            call = inner(operand)
+            positional, _ = arguments(call) if call.type == "call" else ([], {})
+            cut = inner(positional[0]) if len(positional) == 1 else call
+            holder = child(cut, "value") if cut.type == "subscript" else None
+            if holder is not None and is_text(self.interpreter.evaluate(holder, frame)):
+                return True
+        return False
 
     def _arm_notes(
         self, parts: list[tuple[Node | None, Node, Node]], path: list[Node], frame: Frame

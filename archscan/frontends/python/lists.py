@@ -391,9 +391,25 @@ def visit_reader(scan: ModulePass, path: list[Node]) -> None:
     if owner is None or owner.type not in ("identifier", "attribute") or not scan.once(node, "reader"):
         return
     found = definition(text(owner), scan.frame(path), scan.interpreter)
-    if found is not None and found[0].module is scan.module and inner(found[1]).type == "dictionary":
-        table = inner(found[1])
+    table = inner(found[1]) if found is not None and found[0].module is scan.module else _class_value(scan, path, owner)
+    if table is not None and table.type == "dictionary":
         visit_table(scan, scan.path(table.start_byte)[:-1], table)
+
+
+def _class_value(scan: ModulePass, path: list[Node], owner: Node) -> Node | None:
+    """What the body of a class gives to `self.NAME`, `cls.NAME` or `Class.NAME`."""
+    holder, _, name = text(owner).rpartition(".")
+    classes = [n for n in path if n.type == "class_definition"]
+    if holder not in ("self", "cls"):
+        top = [child(n, "definition") or n for n in statements(scan.module.root)]
+        classes = [n for n in top if n.type == "class_definition" and text(child(n, "name") or n) == holder]
+    body = child(classes[-1], "body") if classes and name else None
+    for statement in statements(body) if body is not None else ():
+        assignment = statement.named_children[0] if statement.type == "expression_statement" else statement
+        left, right = child(assignment, "left"), child(assignment, "right")
+        if left is not None and right is not None and text(left) == name:
+            return inner(right)
+    return None
 
 
 def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:

@@ -236,6 +236,11 @@ class Lanes:
         return self.merge((_guarded(operation, items, arch), mask) for items, mask in self.spread(values))
 
 
+def is_text(value: Value) -> bool:
+    """Whether a value is a string on every lane."""
+    return isinstance(value, str) or (isinstance(value, Split) and all(isinstance(v, str) for v, _ in value.groups))
+
+
 def _guarded(operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
     names: tuple[str, ...] = ()
     plain: list[Value] = []
