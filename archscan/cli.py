@@ -110,7 +110,11 @@ _choosing = _options(
 _showing = _options(
     click.option("--format", "-f", "format_", type=click.Choice(FORMATS), default="text", show_default=True),
     _output,
-    click.option("--fixes", is_flag=True, help="With a proven fix for each finding that has one (slower)."),
+    click.option(
+        "--fixes/--no-fixes",
+        default=None,
+        help="With a proven fix for each finding that has one.  [default: json, sarif and html, up to 40 candidates]",
+    ),
     click.option("--all-gates", is_flag=True, help="JSON: every gate, over all targets."),
     click.option(
         "--limit", type=click.IntRange(min=0), default=40, metavar="N", help="Entries; 0: all.  [default: 40]"

@@ -37,7 +37,7 @@ def run_scan(given: Mapping[str, Any]) -> int:
         if given["write_baseline"]:
             return _write_baseline(report, given["write_baseline"])
         report = _without_known(report, settings)
-        if given["fixes"]:
+        if _wants_fixes(report, given):
             report = _with_fixes(report, paths, settings, catalog)
         outcome = _outcome(report, given, settings, catalog)
         if memory:
@@ -181,6 +181,21 @@ def _without_known(report: Report, settings: Settings) -> Report:
     from archscan.baseline import known_fingerprints, without
 
     return without(report, known_fingerprints(settings["baseline"])) if settings["baseline"] else report
+
+
+_FIXES_UNASKED = 40  # candidates; each proof evaluates its file again, which takes about a tenth of a second
+
+
+def _wants_fixes(report: Report, given: Mapping[str, Any]) -> bool:
+    """Whether to prove fixes: as asked, else where the format carries them and there are few candidates."""
+    if given["fixes"] is not None or given["format_"] not in ("json", "sarif", "html"):
+        return bool(given["fixes"])
+    from archscan.fixing.plan import never_fixed
+
+    candidates = sum(not never_fixed(finding) for finding in report.findings)
+    if candidates > _FIXES_UNASKED:
+        click.echo(f"note: fixes of {candidates} findings are not worked out; --fixes does", err=True)
+    return 0 < candidates <= _FIXES_UNASKED
 
 
 def _with_fixes(report: Report, paths: Sequence[str], settings: Settings, catalog: Catalog) -> Report:

@@ -10,6 +10,7 @@ from itertools import islice
 
 from archscan.catalog.types import Catalog
 from archscan.fixing.admission import Admission, Reach, admission
+from archscan.fixing.cmake_source import cmake_open
 from archscan.fixing.preprocessor import close_proposals, open_proposals
 from archscan.fixing.proposal import Proposal, applied
 from archscan.fixing.prove import Proof, Want, Workbench, prove
@@ -83,11 +84,11 @@ def plan(
     units: list[Unit] = []
     held: list[HeldBack] = []
     for members in _units(findings, options):
-        held += [HeldBack(finding, reason) for finding in members if (reason := _never(finding))]
-        able = tuple(finding for finding in members if not _never(finding))
+        held += [HeldBack(finding, reason) for finding in members if (reason := never_fixed(finding))]
+        able = tuple(finding for finding in members if not never_fixed(finding))
         if not able:
             continue
-        made = _make_unit(able, selection, catalog, bench, options)
+        made = _made(able, findings, selection, catalog, bench, options)
         if isinstance(made, str):
             held += [HeldBack(finding, made) for finding in able]
             continue
@@ -139,9 +140,9 @@ def fix_for(
 
     `findings` are all of the report: halves that stay shut make it unsafe.
     """
-    if _never(finding):
+    if never_fixed(finding):
         return None
-    made = _make_unit((finding,), selection, catalog, bench, FixOptions())
+    made = _made((finding,), findings, selection, catalog, bench, FixOptions())
     if isinstance(made, str):
         return None
     made = _weighed(made, findings, bench)
@@ -156,7 +157,7 @@ def _matches(finding: Finding, options: FixOptions) -> bool:
     return not options.paths or any(fnmatch(finding.path, pattern) for pattern in options.paths)
 
 
-def _never(finding: Finding) -> str:
+def never_fixed(finding: Finding) -> str:
     """Why a finding never gets an edit, or ""."""
     if finding.advice is Advice.LEAVE:
         return "right as it is"
@@ -166,7 +167,7 @@ def _never(finding: Finding) -> str:
         return "opened by the gates it is paired with"
     if finding.origin in ("vendored", "generated"):
         return f"{finding.origin} code: change it where it comes from"
-    if finding.gate.layer in (Layer.HOST, Layer.DEVICE, Layer.BUILD) and not finding.path.endswith(".py"):
+    if finding.gate.layer in (Layer.HOST, Layer.DEVICE):
         return f"{finding.gate.layer.value} code is reported only"
     return _REPORT_ONLY.get(finding.gate.kind, "")
 
@@ -205,6 +206,26 @@ def _paired(one: Finding, other: Finding) -> bool:
 
 def _names(one: Finding, other: Finding) -> bool:
     return any(r.role is Role.PAIR and (r.path, r.line) == (other.path, other.place.line) for r in one.related)
+
+
+def _made(
+    members: tuple[Finding, ...],
+    findings: Sequence[Finding],
+    selection: Selection,
+    catalog: Catalog,
+    bench: Workbench,
+    options: FixOptions,
+) -> Unit | str:
+    """The unit, if need be with the other gates that these findings rest on; or why there is none."""
+    made = _make_unit(members, selection, catalog, bench, options)
+    if isinstance(made, Unit):
+        return made
+    near = {(r.path, r.line) for f in members for r in f.related}
+    below = [f for f in findings if f not in members and (f.path, f.place.line) in near and not never_fixed(f)]
+    if not below:
+        return made
+    wider = _make_unit((*below, *members), selection, catalog, bench, options)
+    return wider if isinstance(wider, Unit) else made
 
 
 def _make_unit(
@@ -267,7 +288,10 @@ def _proposals(finding: Finding, admitted: Admission, bench: Workbench, only: fr
     gate, data = finding.gate, bench.source(finding.path).data
     if gate.layer is Layer.PREPROCESSOR:
         yield from _preprocessor_proposals(finding, data, admitted)
-    elif finding.path.endswith(".py"):
+    elif not finding.path.endswith((".py", ".pyi")):
+        if gate.kind is Kind.BUILD_LIST and finding.arm >= 0:
+            yield from cmake_open(finding.path, data, gate.arms[finding.arm], admitted)
+    else:
         file = PythonFile(finding.path, data, _binder(bench))
         for arm in _python_arms(gate, finding.arm):
             yield from python_open(file, gate.arms[arm], admitted, only)
@@ -356,7 +380,7 @@ _WHY_UNSAFE = {
 
 def _loses_comment(edit: Edit, bench: Workbench) -> bool:
     old = bench.source(edit.path).data[edit.start : edit.end]
-    pattern = rb"#[^\n]*" if edit.path.endswith(".py") else rb"//[^\n]*|/\*.*?\*/"
+    pattern = rb"#[^\n]*" if edit.path.endswith((".py", ".cmake", ".txt")) else rb"//[^\n]*|/\*.*?\*/"
     return any(comment.decode("utf-8", "replace") not in edit.text for comment in re.findall(pattern, old, re.DOTALL))
 
 

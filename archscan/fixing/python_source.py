@@ -70,7 +70,36 @@ def _opened(file: PythonFile, root: Node, node: Node, admission: Admission, only
         if atom.type == "comparison_operator":
             yield from _compared(file.path, atom, admission)
         else:
+            yield from _asked(file.path, atom, admission)
             yield from _named(file, root, atom, admission, only)
+    if node.type in ("string", "string_content"):
+        yield from _listed(file.path, node, admission)
+
+
+def _asked(path: str, atom: Node, admission: Admission) -> Iterator[Proposal]:
+    """`is_family(100)` -> `(is_family(100) or is_family(120))`: the same question about the target."""
+    arguments = atom.child_by_field_name("arguments") if atom.type == "call" else None
+    constants = [node for node in arguments.named_children if _is_constant(node)] if arguments is not None else []
+    for constant in constants[-1:]:
+        before = (_text(atom).encode())[: constant.start_byte - atom.start_byte].decode()
+        after = (_text(atom).encode())[constant.end_byte - atom.start_byte :].decode()
+        for spelt in _spellings(_text(constant), admission):
+            for items in ((spelt[0],), spelt):
+                edit = _or_edit(path, atom, [f"{before}{item}{after}" for item in items])
+                yield Proposal("ask for the target as well", (edit,))
+
+
+def _listed(path: str, node: Node, admission: Admission) -> Iterator[Proposal]:
+    """`"8.0 9.0".split()` -> `"8.0 9.0 12.0".split()`: a list written as one string."""
+    content = node if node.type == "string_content" else next(iter(node.named_children[1:2]), node)
+    text = _text(content)
+    for separator in (";", ",", " "):
+        items = [item.strip() for item in text.split(separator)]
+        if len(items) > 1 and all(items):
+            for spelt in _string_spellings(items[-1], admission):
+                joined = "".join(f"{separator}{item}" for item in spelt)
+                yield replaced(path, content.end_byte, content.end_byte, joined, "add it to the list")
+            return
 
 
 def _extended(path: str, collection: Node, admission: Admission) -> Iterator[Proposal]:
@@ -104,6 +133,8 @@ def _compared(path: str, atom: Node, admission: Admission) -> Iterator[Proposal]
             )
     if len(operands) == 2 and " ".join(operators) in ("in", "not in", "not  in") and operands[1].type in _COLLECTIONS:
         yield from _extended(path, operands[1], admission)
+    for string in _walk(operands[-1], {"string"}):
+        yield from _listed(path, string, admission)
     for test in _tests(atom, admission):
         text = _text(atom)
         yield replaced(path, atom.start_byte, atom.end_byte, f"({text} or {test})", "admit it beside the comparison")
