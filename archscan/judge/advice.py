@@ -10,8 +10,8 @@ from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, sms
 from archscan.judge.cases import LISTS, Case
 from archscan.judge.features import COMPILED
-from archscan.judge.notes import images
 from archscan.judge.limits import constant
+from archscan.judge.notes import images
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.words import chips_named, products_named
 from archscan.model.finding import Advice, Consequence, Problem
