@@ -14,7 +14,7 @@ AND = {("yes", "yes"): "yes", ("yes", "unknown"): "unknown", ("unknown", "unknow
 OR = {("no", "no"): "no", ("no", "unknown"): "unknown", ("unknown", "unknown"): "unknown"}
 
 
-@pytest.mark.parametrize(("a", "b"), product(WORDS, WORDS))
+@pytest.mark.parametrize(("a", "b"), list(product(WORDS, WORDS)))
 def test_and_or(a: str, b: str) -> None:
     both = VALUES[a] & VALUES[b]
     either = VALUES[a] | VALUES[b]
