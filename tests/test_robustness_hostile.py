@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 
@@ -103,7 +104,7 @@ PYTHON: dict[str, Callable[[], bytes]] = {
     "unclosed-string": lambda: b'x = """' + text("torch.cuda.get_device_capability() ", 5000),
     "unclosed-brackets": lambda: b"x = [" + text("(", 20_000),
     "backslashes": lambda: text("\\\n", 20_000),
-    "dedents": lambda: b"".join(b" " * (n % 97) + b"if sm >= 90:\n" for n in range(5000)),
+    "dedents": lambda: b"".join(b" " * (n % 97) + b"if sm >= 90:\n" for n in range(1000)),
     "not-utf-8": lambda: (
         b"x = '" + bytes(range(128, 256)) * 100 + f"'\nif {CAPABILITY} >= (9, 0):\n    pass\n".encode()
     ),
@@ -144,6 +145,7 @@ def test_next_to_nothing(data: bytes, path: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("ARCHSCAN_SLOW"), reason="takes a minute: set ARCHSCAN_SLOW")
 def test_one_line_of_100_megabytes() -> None:
     from archscan.model.facts import Skipped
     from archscan.sources import Unread, read
