@@ -24,6 +24,7 @@ from archscan.frontends.python.conditions import (
 from archscan.frontends.python.effects import after, asserted, block_effect, effect_of
 from archscan.frontends.python.evaluate import Frame, Interpreter, Raise
 from archscan.frontends.python.lists import (
+    asks_table,
     at_definition,
     named_list,
     raises_in,
@@ -245,6 +246,8 @@ class ModulePass:
             assumptions=ASSUMPTIONS,
             extra=(*self._notes(spot, frame), *self._arm_notes(parts, path, frame), *self._quirk(ladder[0], path)),
         )
+        if asks_table(self, spot, frame):
+            return
         listed = named_list(spot, frame, self.interpreter)
         if listed is not None and len(arms) == 1:
             gate = at_definition(self, gate, *listed, spot)

@@ -459,8 +459,30 @@ def _reader(scan: ModulePass, path: list[Node]) -> tuple[Node, Effect] | None:
             and any(c.type in ("in", "not in") for c in node.children_by_field_name("operators"))
             and _asks(scan, operands(node)[0], path[:i])
         ):
-            return node, Effect(Does.REFUSES, line_of(node), None, "no row")
+            return node, _refused(node, path[:i])
     return None
+
+
+def _refused(test: Node, path: list[Node]) -> Effect:
+    """What `if key not in TABLE:` does; elsewhere a truth that says no."""
+    statement = next((n for n in reversed(path) if n.type in ("if_statement", "block", "module")), None)
+    block = child(statement, "consequence") if statement is not None else None
+    negated = any(c.type == "not in" for c in test.children)
+    if negated and statement is not None and block is not None and child(statement, "condition") == test:
+        return block_effect(block)
+    return Effect(Does.REFUSES, line_of(test), None, "no row")
+
+
+def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
+    """Whether a condition only looks a key up in a table that is a gate of its own."""
+    if spot.type != "comparison_operator" or not any(c.type in ("in", "not in") for c in spot.children):
+        return False
+    found = definition(text(operands(spot)[-1]), frame, scan.interpreter)
+    table = inner(found[1]) if found is not None and found[0].module is scan.module else None
+    if table is None or table.type != "dictionary":
+        return False
+    visit_table(scan, scan.path(table.start_byte)[:-1], table)
+    return (table.start_byte, Kind.TABLE.value) in scan.found.gates
 
 
 def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect:
