@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from archscan.model.finding import Advice, Consequence, Finding, Problem
+from archscan.model.finding import Advice, Consequence, Finding, Level, Problem
 from archscan.model.report import Report
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import HIDDEN_FLAGS, Page, by_level, counts
@@ -98,11 +98,12 @@ def _undecided(report: Report, options: RenderOptions, shown: Page) -> Rows:
 
 def _fixable(report: Report, options: RenderOptions, shown: Page) -> Rows:
     fixes = [f.fix for f in report.findings if f.fix]
-    if not fixes:
-        return []
-    safe = sum(fix.safe for fix in fixes)
     how = f"archscan fix --target {report.selection.name}"
-    return [("fixes", f"{len(fixes)} proposed, {safe} of them safe: {how}")]
+    if fixes:
+        safe = sum(fix.safe for fix in fixes)
+        return [("fixes", f"{len(fixes)} proposed, {safe} of them safe: {how}")]
+    open_to_edits = any(f.advice is not Advice.LEAVE and f.risk.level is not Level.BLOCKED for f in report.findings)
+    return [("fixes", f"not worked out here: {how} shows edits that are proven")] if open_to_edits else []
 
 
 def _rests_on(report: Report, options: RenderOptions, shown: Page) -> Rows:
