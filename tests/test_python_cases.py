@@ -320,3 +320,20 @@ def test_error_node_spoils_only_its_statement() -> None:
         "import torch\ndef f(x):\n    y = = 3\n    if torch.cuda.get_device_capability()[0] >= 9:\n        go(x)\n"
     )
     assert gate.place.line == 4
+
+
+def test_an_elif_condition_is_asked_before_any_arm_has_run() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        def plan(arch_given):
+            cc = torch.cuda.get_device_capability()[0]
+            if arch_given:
+                cc = 9
+            elif cc == 10:
+                return tuned()
+            return plain()
+        """
+    )
+    assert yes(gate, 1) == {100, 103}

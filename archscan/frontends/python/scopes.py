@@ -167,13 +167,20 @@ def arm_blocks(node: Node) -> list[Node]:
     return blocks
 
 
+def _arm_spans(node: Node) -> list[tuple[int, int]]:
+    """From where to where a position is in an arm: an elif's condition is evaluated before any arm has run."""
+    if node.type != "if_statement":
+        return [(block.start_byte, block.end_byte) for block in arm_blocks(node)]
+    return [((condition or block).start_byte, block.end_byte) for condition, block in if_arms(node)]
+
+
 def chain_of(scope: Scope, path: list[Node]) -> Chain:
     """The chain of a position, given the nodes from the scope's body down to it."""
     chain: list[tuple[int, int]] = []
     for node, below in itertools.pairwise(path):
         if node.type in COMPOUND and node.start_byte in scope.compounds:
-            for index, block in enumerate(arm_blocks(node)):
-                if block.start_byte <= path[-1].start_byte < block.end_byte:
+            for index, (start, end) in enumerate(_arm_spans(node)):
+                if start <= path[-1].start_byte < end:
                     chain.append((node.start_byte, index))
         elif node.type in ("function_definition", "class_definition") and below is not node:
             break
