@@ -102,3 +102,9 @@ def test_hostile_bytes_do_no_harm() -> None:
     noise = b'\xff\x00"' * 1000 + b"gen_jit_spec(" * 200 + b"#include \xff\n" + b"(" * 5000
     assert isinstance(python_links(noise, "x.py"), tuple)
     assert isinstance(cuda_links(noise, "x.cu"), tuple)
+
+
+def test_an_operator_of_a_library_named_by_a_macro() -> None:
+    code = b'TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {\n  ops.def("gemm(Tensor a) -> Tensor");\n}\n'
+    found = [(link.detail, link.target) for link in cuda_links(code, "bind.cpp") if link.kind is LinkKind.REGISTERS]
+    assert found == [("TORCH_EXTENSION_NAME", "gemm")]

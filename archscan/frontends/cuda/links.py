@@ -43,7 +43,7 @@ def _exports(data: bytes) -> Iterator[Link]:
             yield _export(data, match.start(), match.group(1), match.group(2))
     if b"TORCH_LIBRARY" in data or b"PYBIND11_MODULE" in data:
         library = _TORCH_LIBRARY.search(data)
-        space = library.group(1).decode() if library else ""
+        space = (library.group(1) or library.group(2)).decode() if library else ""
         for match in _MODULE_MEMBER.finditer(data):
             named = _IMPLEMENTATION.search(match.group(2))
             yield _export(data, match.start(), match.group(1), named.group(1) if named else match.group(1), space)
