@@ -164,7 +164,7 @@ def never_fixed(finding: Finding) -> str:
     if finding.risk.level is Level.BLOCKED or finding.advice is Advice.WIDEN_UNSAFE_COMPILE:
         return "it would not assemble on the target"
     if finding.problem is Problem.DISAGREES:
-        return "opened by the gates it is paired with"
+        return "settled by the gates it is paired with"
     if finding.origin in ("vendored", "generated"):
         return f"{finding.origin} code: change it where it comes from"
     if finding.gate.layer in (Layer.HOST, Layer.DEVICE):

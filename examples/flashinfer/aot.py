@@ -66,6 +66,7 @@ def gen_all_modules(
 # ...
 
     has_sm120 = sm_capabilities.get("sm120", False)
+    has_sm121 = sm_capabilities.get("sm121", False)
 
 # ...
 
