@@ -28,6 +28,9 @@ KEPT = CONDITIONALS | {"define", "undef", "include", "include_next"}
 
 BOM = b"\xef\xbb\xbf"
 _HASH = re.compile(rb"\n[ \t\v\f]*(?:#(?![ \t]*pragma\b)|%:)")  # one line in four is a pragma
+_PRAGMA = re.compile(rb"[ \t]*pragma\b")
+_PLAIN = re.compile(rb"#[ \t]*(ifn?def|if|elif|else|endif|define|undef|include)\b([^\n\\]*)(?=\n|\Z)")
+_BLANKS = b" \t\v\f"
 _HASH_HERE = re.compile(rb"[ \t\v\f]*(?:#|%:)")
 _NAME = re.compile(rb"(?:#|%:)[ \t\v\f]*([A-Za-z_]*)")
 _SPLICED = re.compile(rb"\\[ \t\v\f]*\r?\Z")
@@ -88,33 +91,46 @@ class _Scanner:
         first = _HASH_HERE.match(data, self.settled)
         if first:
             self._directive(first.end() - len(first[0].lstrip()))
-        hash_match = _HASH.search(data, max(self.settled - 1, 0))
-        block, raw = data.find(b"/*"), data.find(b'R"')
+        next_hash = self._hash_by_digraphs if b"%:" in data else self._hash
+        hash_, block, raw = next_hash(self.settled), data.find(b"/*"), data.find(b'R"')
         size = len(data)
         while True:
             settled = self.settled
-            if hash_match and hash_match.start() < settled:
-                hash_match = _HASH.search(data, settled)
+            if hash_ < settled:
+                hash_ = next_hash(settled)
             if 0 <= block < settled:
                 block = data.find(b"/*", settled)
             if 0 <= raw < settled:
                 raw = data.find(b'R"', settled)
-            at = hash_match.start() if hash_match else size
-            if 0 <= block < at and (raw < 0 or block < raw):
+            if 0 <= block < hash_ and (raw < 0 or block < raw):
                 self._comment(block)
-            elif 0 <= raw < at:
+            elif 0 <= raw < hash_:
                 self._raw_string(raw)
-            elif hash_match:
-                self._line_start(hash_match)
+            elif hash_ < size:
+                self._directive(hash_)
             else:
                 return self.found
 
-    def _line_start(self, match: re.Match[bytes]) -> None:
-        newline = match.start()
-        if _spliced(self.data, newline):
-            self.settled = newline + 1
-            return
-        self._directive(match.end() - (2 if self.data[match.end() - 1] == 0x3A else 1))
+    def _hash(self, position: int) -> int:
+        """The next `#` that begins a logical line which starts behind `position`; the size of the file if none does."""
+        data = self.data
+        at = data.find(b"#", position)
+        while at >= 0:
+            newline = data.rfind(b"\n", position, at)
+            begins = newline >= 0 and not data[newline + 1 : at].strip(_BLANKS) and not _spliced(data, newline)
+            if begins and not _PRAGMA.match(data, at + 1):
+                return at
+            end = data.find(b"\n", at)
+            at = data.find(b"#", end) if end >= 0 else -1
+        return len(data)
+
+    def _hash_by_digraphs(self, position: int) -> int:
+        """The same where `%:` may stand for `#`."""
+        data = self.data
+        for match in _HASH.finditer(data, position):
+            if not _spliced(data, match.start()):
+                return match.end() - (2 if data[match.end() - 1] == 0x3A else 1)
+        return len(data)
 
     def _comment(self, at: int) -> None:
         """A candidate for a block comment: skipped if real, and a directive may follow it on the line."""
@@ -196,6 +212,13 @@ class _Scanner:
 
     def _directive(self, start: int) -> None:
         data = self.data
+        plain = _PLAIN.match(data, start)
+        if plain is not None and (text := plain[2]).find(b"//") < 0 and text.find(b"/*") < 0:
+            self.settled = end = plain.end()
+            line = self.line = self.line + data.count(b"\n", self.counted, start)
+            self.counted = start
+            self.found.append(Directive(plain[1].decode(), _shown(text), start, end, line, line))
+            return
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
         raw = data[start:end]

@@ -57,7 +57,7 @@ class Vocabulary:
 
     def names(self, called: frozenset[bytes]) -> Iterator[tuple[bytes, str]]:
         """The features that called names stand for."""
-        for name in called - self._plain:
+        for name in sorted(called - self._plain):
             if name not in self._names and not self._pattern.fullmatch(name):
                 self._plain.add(name)
                 continue
@@ -117,8 +117,9 @@ def _instructions(chunk: bytes, start: int) -> Iterator[bytes]:
 
 def _called(body: bytes) -> frozenset[bytes]:
     """The names before an opening bracket, `<` or `::`; methods of objects say nothing."""
-    tokens = (piece[piece.rfind(b" ") + 1 :] for piece in body.translate(_CALLED).split(b"\x01"))
-    return frozenset(token for token in tokens if b"." not in token) - _NOISE
+    pieces = set(body.translate(_CALLED).split(b"\x01"))
+    tokens = {piece[piece.rfind(b" ") + 1 :] for piece in pieces}
+    return frozenset([token for token in tokens if b"." not in token]) - _NOISE
 
 
 def _defined(chunk: bytes) -> tuple[str, int]:

@@ -35,6 +35,8 @@ _VALUES = (
     b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc",
     b".major", b">major", b"sm_arch",
 )  # fmt: skip
+# Every question below is about a name with one of these in it; most statements have none
+_STEMS = (b"sm", b"cc", b"arch", b"major", b"capa", b"ersion", b"_num", b"hopper", b"blackwell", b"ampere")
 _ALWAYS_WHOLE = 1 << 15  # smaller files are parsed whole
 
 
@@ -49,6 +51,18 @@ class Piece:
 
 def asks_for_architecture(data: bytes) -> bool:
     """Whether C++ code may ask which GPU it runs on."""
+    return _has_stem(data) and _asks(data)
+
+
+def _has_stem(data: bytes) -> bool:
+    lower = data.lower()
+    for stem in _STEMS:  # noqa: SIM110 a loop: called for every statement
+        if stem in lower:
+            return True
+    return False
+
+
+def _asks(data: bytes) -> bool:
     if any(source in data for source in _SOURCES) or _outside_directives(data):
         return True
     squeezed = data.translate(_SQUEEZED, _DROPPED)
@@ -65,7 +79,9 @@ def asks_for_architecture(data: bytes) -> bool:
 
 def may_ask(function: bytes) -> bool:
     """Whether a function asks for the architecture or hands a capability on; looser than the question for a file."""
-    if any(value in function for value in _VALUES) or asks_for_architecture(function):
+    if not _has_stem(function):
+        return False
+    if any(value in function for value in _VALUES) or _asks(function):
         return True
     return _NAMED.search(function.translate(_SQUEEZED, _DROPPED)) is not None
 
