@@ -299,6 +299,8 @@ class Interpreter:
         if not before:
             return _MISSING
         chain: Chain = ()
+        if not before[-1].chain:
+            return self._bound(before[-1], frame, before[:-1], chain)
         if position < _END:
             chain = chain_of(frame.scope, path_to(frame.scope.body, position))
         return self._reach(name, frame, before, chain, position)

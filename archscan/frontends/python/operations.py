@@ -43,14 +43,12 @@ def by_cover(
     parts: list[tuple[Value, int, tuple[str, ...]]], items: tuple[Value, ...], mask: int
 ) -> Iterator[tuple[int, list[tuple[Value, tuple[str, ...]]]]]:
     """Groups the lanes of `mask` by which of the alternatives reach them."""
-    groups: dict[tuple[int, ...], int] = {}
-    bit = 1
-    while bit <= mask:
-        if bit & mask:
-            reach = tuple(i for i, (_, lanes, _) in enumerate(parts) if lanes & bit)
-            groups[reach] = groups.get(reach, 0) | bit
-        bit <<= 1
-    for reach, lanes in groups.items():
+    groups: list[tuple[tuple[int, ...], int]] = [((), mask)]
+    for i, (_, lanes, _) in enumerate(parts):
+        groups = [
+            half for reach, held in groups for half in (((*reach, i), held & lanes), (reach, held & ~lanes)) if half[1]
+        ]
+    for reach, lanes in sorted(groups, key=lambda group: group[1] & -group[1]):
         if reach:
             yield lanes, [(items[i], parts[i][2]) for i in reach]
 
@@ -155,8 +153,10 @@ def both_numbers(a: Value, b: Value) -> bool:
 
 def spellings(target: Any) -> tuple[str, ...]:
     sm, dotted = target.sm, f"{target.major}.{target.minor}"
-    s = target.suffix
-    return (dotted + s, f"{sm}{s}", f"sm_{sm}{s}", f"compute_{sm}{s}", f"sm{sm}{s}", f"SM{sm}{s}")
+    suffixes = ("", "a", "f") if target.sm >= 90 else ("",)
+    return tuple(
+        f"{stem}{s}" for s in suffixes for stem in (dotted, sm, f"sm_{sm}", f"compute_{sm}", f"sm{sm}", f"SM{sm}")
+    )
 
 
 def hashable(value: Value) -> bool:

@@ -162,15 +162,20 @@ def _same(a: Value, b: Value) -> bool:
     return a is b
 
 
+_PLAIN = frozenset({bool, int, str, type(None)})
+
+
 class Lanes:
-    """Operations over the targets of a universe, one lane each; the host pass is no lane."""
+    """Operations over the GPUs of a universe, one lane each: Python sees no suffix; the host pass is no lane."""
 
     def __init__(self, universe: Universe) -> None:
         self.universe = universe
         self.all = universe.device
-        self.targets: tuple[tuple[Target, int], ...] = tuple(
-            (t, universe.bit(t)) for t in universe.targets if not t.is_host
-        )
+        lanes: dict[int, int] = {}
+        for target in universe.targets:
+            if not target.is_host:
+                lanes[target.sm] = lanes.get(target.sm, 0) | universe.bit(target)
+        self.targets: tuple[tuple[Target, int], ...] = tuple((Target(sm), mask) for sm, mask in lanes.items())
         self.major = self.by_target(lambda t: t.major)
         self.minor = self.by_target(lambda t: t.minor)
         self.sm = self.by_target(lambda t: t.sm)
@@ -183,8 +188,16 @@ class Lanes:
     def merge(self, parts: Iterable[tuple[Value, int]]) -> Value:
         """Lane values as one value: uniform if all lanes agree."""
         groups: list[tuple[Value, int]] = []
+        places: dict[tuple[type, Value], int] = {}  # of plain constants, found without comparing
         for value, mask in self._flat(parts):
             if not mask:
+                continue
+            if type(value) in _PLAIN:
+                at = places.setdefault((type(value), value), len(groups))
+                if at == len(groups):
+                    groups.append((value, mask))
+                else:
+                    groups[at] = (value, groups[at][1] | mask)
                 continue
             for i, (known, lanes) in enumerate(groups):
                 if _same(known, value):
@@ -230,9 +243,18 @@ class Lanes:
 
     def lift(self, operation: Callable[..., Value], *values: Value) -> Value:
         """The operation on every lane; unknown and assumed values pass through."""
-        if not any(isinstance(v, (Split, Maybe, Unknown, tuple)) for v in values):
+        split = False
+        plain = True
+        for v in values:
+            if isinstance(v, (Split, tuple)):
+                split, plain = True, False
+            elif isinstance(v, (Maybe, Unknown)):
+                plain = False
+        if plain:
             return operation(*values)
         arch = any(depends(v) and not isinstance(v, (Capability, PropertiesV)) for v in values)
+        if not split:
+            return _guarded(operation, values, arch)
         return self.merge((_guarded(operation, items, arch), mask) for items, mask in self.spread(values))
 
 
