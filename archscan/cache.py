@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import os
 import pickle
 import sys
@@ -19,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from archscan import __version__
 from archscan.model.facts import FileFacts
@@ -104,14 +103,11 @@ class Keeper:
             with path.open("rb") as file:
                 if not _mine(os.fstat(file.fileno())):
                     return None
-                data = file.read()
-            check = len(_MAGIC) + 4
-            if not data.startswith(_MAGIC) or zlib.crc32(data[check:]) != int.from_bytes(
-                data[len(_MAGIC) : check], "big"
-            ):
-                return None
-            quicken()
-            value = _Loader(io.BytesIO(data[check:])).load()
+                if file.read(len(_MAGIC)) != _MAGIC or int.from_bytes(file.read(4), "big") != _check_sum(file):
+                    return None
+                file.seek(len(_MAGIC) + 4)
+                quicken()
+                value = _Loader(file).load()
             os.utime(path)
         except Exception:  # a file of another version, half of one, or not ours: the scan does without
             return None
@@ -122,14 +118,16 @@ class Keeper:
         import tempfile
 
         quicken()
-        payload = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=self.directory, prefix=".new-")
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(_MAGIC + zlib.crc32(payload).to_bytes(4, "big"))
-                    file.write(payload)
+                    file.write(_MAGIC + bytes(4))
+                    summed = _Summed(file)
+                    pickle.dump(value, summed, pickle.HIGHEST_PROTOCOL)
+                    file.seek(len(_MAGIC))
+                    file.write(summed.check_sum.to_bytes(4, "big"))
                 Path(temporary).replace(self.directory / name)
             except BaseException:
                 Path(temporary).unlink()
@@ -137,6 +135,27 @@ class Keeper:
         except OSError:
             return
         _evict(self.directory)
+
+
+class _Summed:
+    """A file to write to that knows the check sum of what was written: an index may have 100 MB, no second copy."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.check_sum = 0
+
+    def write(self, data: bytes) -> int:
+        """Writes and counts in."""
+        self.check_sum = zlib.crc32(data, self.check_sum)
+        return self._file.write(data)
+
+
+def _check_sum(file: BinaryIO) -> int:
+    """The check sum of the rest of a file."""
+    found = 0
+    while data := file.read(1 << 20):
+        found = zlib.crc32(data, found)
+    return found
 
 
 class Cache:
@@ -188,10 +207,12 @@ class Cache:
         }
         self._keeper.store(f"{self._place}.tree", Tree(name, entries))
 
-    def keep(self, name: str, indexed: dict[str, Any] | None, snapshot: Snapshot) -> None:
-        """Remembers indexes (None = as they were) and facts; drops what this place had under another name."""
-        if indexed is not None:
-            self._keeper.store(f"{name}.index", indexed)
+    def keep_indexes(self, name: str, indexed: dict[str, Any]) -> None:
+        """Remembers the indexes of a tree."""
+        self._keeper.store(f"{name}.index", indexed)
+
+    def keep_facts(self, name: str, snapshot: Snapshot) -> None:
+        """Remembers the facts of a tree; drops what this place had under another name."""
         self._keeper.store(f"{name}.facts", snapshot)
         if self._tree and self._tree.snapshot != name:
             for suffix in (".index", ".facts"):

@@ -111,15 +111,18 @@ def _scanned(
         indexed = _indexed(wanted, known, context, overlay, (spread, parts), cache, watch)
         digest = combined(one.digest for one in indexed)
         unchanged = cache.snapshot(name, digest) if cache else None
+        keeps = cache is not None and all(one.digest for one in indexed)
         if unchanged is None:
+            if cache and keeps:
+                cache.keep_indexes(name, {one.path: one for one in indexed})
             files = steps.gates(indexed, context, spread, parts)
             snapshot = Snapshot(digest, cache.place if cache else "", files, _totals(indexed))
         else:
             snapshot = _moved(unchanged, indexed) if cache and unchanged.place != cache.place else unchanged
-    if cache and all(one.digest for one in indexed):
+    if cache and keeps:
         cache.keep_tree(name, sources, {one.path: one.digest for one in indexed}, began)
         if unchanged is None:
-            cache.keep(name, {one.path: one for one in indexed}, snapshot)
+            cache.keep_facts(name, snapshot)
     return snapshot
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -39,14 +39,10 @@ class Wanted(NamedTuple):
 
 @dataclass
 class _Project:
-    """Everything linked, as `gates` needs it. `indexes` stays behind when this is sent to another machine."""
+    """Everything linked, as `gates` needs it."""
 
     context: Context
     linked: dict[str, Any]
-    indexes: dict[tuple[str, str], Any] = field(default_factory=dict)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"context": self.context, "linked": self.linked, "indexes": {}}
 
 
 def index(
@@ -67,7 +63,7 @@ def gates(indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: i
     for end in registry.front_ends(context.settings.layers):
         mine = {one.path: pickle.loads(blob) for one in indexed for name, blob in one.indexes if name == end.name}
         project.linked[end.name] = end.link(mine, context)
-        project.indexes.update(((end.name, path), value) for path, value in mine.items())
+        del mine  # each process unpacks its own: a million small objects that forks share are copied when touched
     tasks = [one for one in indexed if one.indexes]
     weights = [sum(len(blob) for _, blob in one.indexes) for one in tasks]
     found = _spread(mapper, partial(_gates_chunk, Shipped(project)), _chunks(tasks, parts, weights))
@@ -117,11 +113,8 @@ def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[t
 
 def _facts(one: Indexed, ends: Mapping[str, FrontEnd], project: _Project) -> Iterator[FileFacts]:
     for name, blob in one.indexes:
-        value = project.indexes.get((name, one.path))
         try:
-            facts = ends[name].gates(
-                pickle.loads(blob) if value is None else value, project.linked[name], project.context
-            )
+            facts = ends[name].gates(pickle.loads(blob), project.linked[name], project.context)
         except Exception as error:
             facts = FileFacts(one.path, one.size, problems=(_internal(error),))
         yield _placed(facts, one)
