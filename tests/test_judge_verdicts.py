@@ -144,3 +144,14 @@ def test_no_peer_takes_it():
 
 def test_what_a_kernel_loses():
     assert only(report(gate(lambda t: t.sm < 120, scope=kernel(whole_body=True)))).consequence.value == "silent_noop"
+
+
+def test_what_is_older_among_those_that_get_there():
+    newer = truth(lambda t: t.sm >= 90)
+    assert not report(gate(lambda t: t.major == 9, does=(WORK,), rest=WORK, reach=newer)).findings
+    assert lines(report(gate(lambda t: t.major == 9, does=(WORK,), rest=WORK))) == [(10, "excluded")]
+
+
+def test_a_switch_that_is_set_to_off():
+    off = Effect(Does.REFUSES, value="use_fast=False")
+    assert lines(report(gate(lambda t: t.sm != 90, does=(off,)))) == [(10, "excluded")]

@@ -337,3 +337,63 @@ def test_an_elif_condition_is_asked_before_any_arm_has_run() -> None:
         """
     )
     assert yes(gate, 1) == {100, 103}
+
+
+def test_a_target_that_the_next_if_serves_misses_nothing() -> None:
+    found = gates(
+        """
+        import torch
+
+        def limit(n):
+            cc = torch.cuda.get_device_capability()
+            if cc == (12, 1):
+                if n > 4:
+                    return 256
+            n += 1
+            if cc == (12, 0):
+                return 384
+            return 64
+        """
+    )
+    by_line = {g.place.line: g for g in found}
+    plain = UNIVERSE.bit(_target("120"))
+    assert by_line[6].reach is not None and by_line[6].reach.no & plain
+    assert by_line[10].reach is not None and not by_line[10].reach.no & plain
+
+
+@pytest.mark.parametrize(
+    ("body", "does"),
+    [
+        ("return", Does.NOTHING),
+        ("_validate_head_dims(x)", Does.NOTHING),
+        ("use_fast = False", Does.REFUSES),
+        ("use_fast = True", Does.ASSIGNS),
+    ],
+)
+def test_what_an_arm_does(body: str, does: Does) -> None:
+    text = f"""
+    import torch
+
+    def run(x, use_fast):
+        if torch.cuda.get_device_capability()[0] == 9:
+            {body}
+        return work(x)
+    """
+    (gate,) = gates(text)
+    assert gate.arms[0].effect.does is does
+
+
+def test_switched_off_with_a_word_about_it() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        def choose(use_fast, loud):
+            if use_fast and torch.cuda.get_device_capability() != (9, 0):
+                if loud:
+                    logger.debug("off")
+                use_fast = False
+            return use_fast
+        """
+    )
+    assert (gate.arms[0].effect.does, gate.arms[0].effect.value) == (Does.REFUSES, "use_fast=False")

@@ -121,27 +121,33 @@ _LOUD = frozenset({Does.RAISES, Does.ASSERTS, Does.TRAPS, Does.ERRORS, Does.SKIP
 
 def _passes(branch: Branch, gets: Branch) -> bool:
     """Whether others get past a check at which the target fails: that nothing follows in the function is no matter."""
-    if branch.index != REST or branch.effect.does is not Does.NOTHING or not gets.conditional:
+    if branch.effect.does is not Does.NOTHING or (branch.index == REST and not gets.conditional):
         return False
-    noted = gets.effect.does is Does.REFUSES and gets.effect.message is not None  # an error kept for later
-    return noted or gets.effect.does in _LOUD
+    kept = gets.effect.message is not None or (gets.effect.value or "").endswith(
+        "=False"
+    )  # an error for later, or a switch
+    noted = gets.effect.does is Does.REFUSES and kept
+    return (noted and gets.conditional) or gets.effect.does in _LOUD
 
 
 def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> bool:
     """Whether missing the branch is no loss: a legacy arm, or the same result."""
     if same_result(branch, gets):
         return True
-    if not branch.conditional or not is_initial_stretch(branch.yes, universe):
+    reached = 0
+    for way in ways:
+        reached |= way.yes | way.maybe
+    if not branch.conditional or not is_initial_stretch(branch.yes, reached, universe):
         return False
     if not branch.yes & selection.contemporaries:
         return True
     return gets.works and any(t.major != selection.major for t in universe.members(gets.yes & selection.contemporaries))
 
 
-def is_initial_stretch(mask: int, universe: Universe) -> bool:
-    """Whether the mask holds every SM up to some SM and none above it."""
+def is_initial_stretch(mask: int, reached: int, universe: Universe) -> bool:
+    """Whether the mask holds every SM among those reached up to some SM, and none above it."""
     inside = sms(mask, universe)
-    outside = sms(universe.device, universe) - inside
+    outside = sms(reached & universe.device, universe) - inside
     return bool(inside) and all(sm > max(inside) for sm in outside)
 
 

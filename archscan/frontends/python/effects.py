@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 from tree_sitter import Node
 
-from archscan.frontends.python.syntax import field, inner, line_of, oneline, operands, statements, template, text
+from archscan.frontends.python.syntax import (
+    field,
+    if_arms,
+    inner,
+    line_of,
+    oneline,
+    operands,
+    statements,
+    template,
+    text,
+)
 from archscan.model.gate import NOTHING, Does, Effect
 
 _LOGS = ("log", "logger", "logging", "warn", "warnings", "_log", "_logger")
 _LOUD = ("warning", "warn", "info", "debug", "error", "warning_once", "info_once", "critical", "exception", "log")
 _ERROR_LISTS = ("error", "reason", "problem", "unsupported", "fail", "missing", "invalid", "violation", "incompat")
+# A call for its own sake that only checks its arguments: who need not make it loses nothing.
+_CHECKS = re.compile(r"_*(?:validate|check|assert|ensure|verify|require)(?:_|$)")
 
 
 def effect_of(body: list[Node]) -> Effect:
@@ -24,6 +38,9 @@ def effect_of(body: list[Node]) -> Effect:
     if ended is not None:
         return ended
     kinds = [_statement(s) for s in body]
+    if all(k.does is Does.NOTHING for k in kinds):
+        return kinds[0]
+    kinds = [k for k in kinds if k.does is not Does.NOTHING]
     for does in (Does.RAISES, Does.SKIPS, Does.REFUSES):
         hit = next((k for k in kinds if k.does is does), None)
         if hit is not None:
@@ -32,6 +49,9 @@ def effect_of(body: list[Node]) -> Effect:
         return kinds[0]
     rest = [k for k in kinds if k.does not in (Does.LOGS, Does.PRINTS)]
     if all(k.does is Does.ASSIGNS for k in rest):
+        if all(k.value == "False" for k in rest):  # switched off
+            switch = next(s for s in body if _statement(s) == rest[0])
+            return Effect(Does.REFUSES, rest[0].line, None, oneline(switch, 120).replace(" = ", "="))
         return rest[0]
     nested = next((k for k in rest if k.does is not Does.ASSIGNS), rest[0])
     return Effect(Does.WORK, nested.line)
@@ -92,7 +112,7 @@ def returned(node: Node, works: bool = False) -> Effect:
     value = operands(node)
     line = line_of(node)
     if not value:
-        return Effect(Does.WORK if works else Does.RETURNS, line, None, "None")
+        return Effect(Does.WORK, line, None, "None") if works else Effect(Does.NOTHING, line)
     expression = inner(value[0])
     shown = oneline(expression, 120)
     if not works and _refusal(expression):
@@ -124,6 +144,9 @@ def _statement(node: Node) -> Effect:
         return returned(node)
     if kind in ("import_statement", "import_from_statement", "function_definition", "class_definition"):
         return Effect(Does.ASSIGNS if "import" in kind else Does.WORK, line)
+    if kind == "if_statement":
+        only_said = all(block_effect(b).does in (Does.LOGS, Does.PRINTS, Does.NOTHING) for _, b in if_arms(node))
+        return Effect(Does.LOGS if only_said else Does.WORK, line)
     if kind != "expression_statement" or not node.named_children:
         return Effect(Does.WORK, line)
     expression = node.named_children[0]
@@ -149,6 +172,8 @@ def _expression(node: Node, line: int) -> Effect:
         return Effect(Does.LOGS, line, _first_text(node))
     if name in ("pytest.skip", "self.skipTest", "unittest.skip"):
         return Effect(Does.SKIPS, line, _first_text(node))
+    if _CHECKS.match(method):
+        return Effect(Does.NOTHING, line)
     if method in ("append", "add", "extend") and any(word in owner.lower() for word in _ERROR_LISTS):
         return Effect(Does.REFUSES, line, _first_text(node))
     return Effect(Does.WORK, line)

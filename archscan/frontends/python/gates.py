@@ -48,7 +48,9 @@ from archscan.frontends.python.notes import (
     said_in,
     shared_bytes,
 )
+from archscan.frontends.python.scopes import Scope as BlockScope
 from archscan.frontends.python.syntax import (
+    COMPOUND,
     arguments,
     docstring,
     if_arms,
@@ -64,6 +66,7 @@ from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.triggers import occurrences
 from archscan.frontends.python.values import FuncV, PartialV, depends, is_text
 from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Scope
+from archscan.model.truth import Truth
 
 ASSUMPTIONS = ("CUDA, not ROCm", "toolkit and libraries new enough", "environment variables unset")
 
@@ -222,6 +225,7 @@ class ModulePass:
             return
         related, environment = tuple(self.interpreter.trace), tuple(self.interpreter.environment)
         reach = self.reach(path)
+        elsewhere = self._served_beside(ladder, path, answers)
         arms = tuple(
             replace(arm, effect=_overridden(arm.effect, environment)) if arm.effect.refuses else arm
             for arm in self._arms(parts, answers, reach, frame)
@@ -239,7 +243,7 @@ class ModulePass:
             arms=arms,
             rest=Effect(Does.NOTHING) if has_else else _overridden(rest, environment),
             scope=_scope_of(path),
-            reach=reach.truth,
+            reach=Truth(reach.truth.yes & ~elsewhere, reach.truth.no | elsewhere),
             related=self._definitions(related),
             near=self.near(ladder[0], path),
             symbols=_names_in(condition),
@@ -254,6 +258,30 @@ class ModulePass:
             quirk = quirk_in(gate.near)
             gate = replace(gate, extra=(("quirk", quirk),) if quirk else ())
         self.add(gate)
+
+    def _served_beside(self, ladder: list[Node], path: list[Node], answers: list[Answer]) -> int:
+        """The lanes that no arm takes and that another if of the block takes instead: `if a: … if b: …`, all apart.
+
+        The other if must be for other targets alone and come to something of the same sort, or it is another matter.
+        """
+        block = path[-3] if len(path) > 2 else ladder[0]
+        taken = 0
+        for own in answers:
+            taken |= own.assumed.yes
+        own_outcomes = _outcomes(ladder)
+        served = 0
+        for other in statements(block) if block.type in ("block", "module") else []:
+            if other.type != "if_statement" or other in ladder or not self._asks(other):
+                continue
+            found = arm_answers(self.interpreter, other, self.frame([*path[:-2], other, other]))
+            arms = zip(if_arms(other), found, strict=True)
+            works = [own for (c, b), own in arms if c is not None and own.arch and not block_effect(b).refuses]
+            lanes = 0
+            for own in works:
+                lanes |= own.assumed.yes
+            if lanes & taken == 0 and own_outcomes & _outcomes([other]):
+                served |= lanes
+        return served
 
     def _is_gate(self, answers: list[Answer], conditions: list[Node | None], frame: Frame) -> bool:
         """Whether some answer differs between targets, or hangs on one in a way that no caller can settle."""
@@ -727,6 +755,18 @@ def _undecided(own: Answer) -> bool:
     return own.arch and not own.assumed.yes and not own.assumed.no
 
 
+def _outcomes(ladder: list[Node]) -> frozenset[str]:
+    """What the arms of ifs are for: names that they assign, and `return` where they return a value."""
+    found: set[str] = set()
+    for statement in ladder:
+        for _, block in if_arms(statement):
+            for name in BlockScope(block).bindings:
+                found.add(name)
+            if any(operands(r) for r in _returns(block)):
+                found.add("return")
+    return frozenset(found)
+
+
 def _is_rung(node: Node) -> bool:
     """An if without else whose block returns a value of its own."""
     if node.type != "if_statement" or node.children_by_field_name("alternative"):
@@ -764,17 +804,22 @@ def _ternary(node: Node) -> tuple[list[tuple[Node, Node]], Node]:
         node = inner(other)
 
 
+_HOLDERS = COMPOUND | {
+    "return_statement", "block", "elif_clause", "else_clause", "except_clause", "except_group_clause",
+    "finally_clause", "case_clause",
+}  # fmt: skip
+
+
 def _returns(function: Node) -> list[Node]:
-    """The return statements of a function, nested functions left out."""
-    body = child(function, "body")
+    """The return statements of a function or block, nested functions left out."""
     returns: list[Node] = []
-    stack = [body] if body is not None else []
+    stack = [child(function, "body") or function]
     while stack:
         node = stack.pop()
         if node.type == "return_statement":
             returns.append(node)
-        elif node.type not in ("function_definition", "class_definition", "lambda", "expression_statement"):
-            stack.extend(node.named_children)
+        else:
+            stack.extend(n for n in node.named_children if n.type in _HOLDERS)
     return returns
 
 
