@@ -215,8 +215,16 @@ class _Judge:
         return Obstacle(needs=_common(failing.values()), variants=variants, fits=taken & ~variants)
 
     def _trusts_words(self, branch: Branch) -> bool:
-        """Words in the arm itself count where no code is there to look at, and the bound is open upwards."""
-        return self.gate.layer in (Layer.PYTHON, Layer.JIT, Layer.BUILD)
+        """Words in the arm itself count where no code is there to look at, and the bound is open upwards.
+
+        Whoever names the target's own major means it: words beside that tell of the other chips.
+        """
+        if self.gate.layer not in (Layer.PYTHON, Layer.JIT, Layer.BUILD):
+            return False
+        inside = sms(branch.own or branch.yes, self.catalog.universe)
+        every = sms(self.catalog.universe.device, self.catalog.universe)
+        first = min(inside, default=0)
+        return first // 10 < self.selection.major and all(sm in inside for sm in every if sm >= first)
 
     def _too_large(self, branch: Branch, taken: int) -> Obstacle | None:
         needed = shared_bytes(self.gate, branch.index)
@@ -238,7 +246,8 @@ class _Judge:
 
     def _foreign(self, branch: Branch, taken: int) -> Obstacle | None:
         known = images(self.gate, branch.index)
-        if not known or any(self._loads(sm, suffix) for sm, suffix in known):
+        admitted = sms(branch.yes, self.catalog.universe)
+        if not any(sm in admitted for sm, _ in known) or any(self._loads(sm, suffix) for sm, suffix in known):
             return None
         return Obstacle(images=tuple(f"sm_{sm}{suffix}" for sm, suffix in known), variants=taken)
 

@@ -86,6 +86,7 @@ def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catal
     mates = [limit(catalog, sm, OPT_IN) for sm in sms(branch.yes, catalog.universe) if sm // 10 != selection.major]
     if (
         own is None
+        or (branch.conditional and not branch.own & selection.mask)  # another question chose these sizes
         or not mates
         or any(m is None or m <= own for m in mates)
         or not _SIZES.match(branch.effect.value or "")
