@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from archscan.catalog.types import Catalog
+from archscan.frontends.cuda.constexpr import Span, asked_spans, is_asked
 from archscan.frontends.cuda.host.sites import function_name
 from archscan.model.gate import FeatureUse
 
@@ -96,16 +97,26 @@ def _node(chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> 
     called = _called(chunk[start : start + _LONGEST_BODY]) if with_calls else frozenset()
     uses: dict[str, FeatureUse] = {}
     if b"asm" in chunk:
+        spans = asked_spans(chunk)
         for mnemonic in dict.fromkeys(_instructions(chunk, start)):
             for feature in vocabulary.mnemonic(mnemonic):
-                if feature not in uses:
-                    uses[feature] = FeatureUse(feature, line + chunk.count(b"\n", 0, chunk.find(mnemonic, start)))
+                if feature not in uses or uses[feature].confidence == "low":
+                    uses[feature] = _use(feature, mnemonic, chunk, start, line, spans)
     for used, feature in vocabulary.names(called):
         if feature not in uses:
             uses[feature] = FeatureUse(feature, line + chunk.count(b"\n", 0, chunk.find(used, start)))
     calls = frozenset(c.decode("utf-8", "replace") for c in called if len(c) > 3) - {name}
     features = tuple(uses[f] for f in sorted(uses))
     return Node(name, line + chunk.count(b"\n", 0, start), features, calls) if features or calls else None
+
+
+def _use(feature: str, mnemonic: bytes, chunk: bytes, start: int, line: int, spans: tuple[Span, ...]) -> FeatureUse:
+    """The first use of an instruction that no `if constexpr` on the architecture holds, else the first, in doubt."""
+    first = at = chunk.find(mnemonic, start)
+    while spans and at >= 0 and is_asked(spans, at, at + len(mnemonic)):
+        at = chunk.find(mnemonic, at + 1)
+    confidence = "high" if at >= 0 else "low"
+    return FeatureUse(feature, line + chunk.count(b"\n", 0, max(at, first)), confidence=confidence)
 
 
 def _instructions(chunk: bytes, start: int) -> Iterator[bytes]:

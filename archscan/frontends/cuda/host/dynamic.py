@@ -27,8 +27,10 @@ _LOCAL = re.compile(
     rb"\b(?:(?:std::)?size_t|auto|(?:std::)?u?int(?:32_t|64_t)?|unsigned(?:\s+int)?|long)\s+(?P<name>\w+)\s*=\s*"
     rb"(?P<value>[^;{}]{1,200});"
 )
+_HEADER_END = re.compile(rb"[;{}]")
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
 _LONGEST_LAUNCH = 4000  # bytes of one launch's configuration
+_LONGEST_NAME = 400  # bytes of a kernel's name with its template arguments
 _ASKS_LIMIT = re.compile(rb"(?i)optin|smem_?(?:capacity|limit)|max_?(?:smem|shared)(?!mem\w*size)|sharedMemPerBlock")
 
 
@@ -39,10 +41,11 @@ def _dynamic(data: bytes, lines: Rising) -> Iterator[RawSite]:
     """
     definitions = Definitions(data)
     raised: set[bytes] = set()
+    kernels = _kernels(data)
     for match, size in _asked(data):
         name = match["name"].rpartition(b"::")[2]
         above = data[max(data.rfind(b"\n}", 0, match.start()), 0) : match.start()]
-        if _ASKS_LIMIT.search(above) or not _is_kernel(data, name):
+        if _ASKS_LIMIT.search(above) or not _is_kernel(kernels, name):
             continue
         if name not in raised and not commented(data, match.start()):
             site = _site(data, name, _counted(size.strip()), match, definitions, lines)
@@ -51,9 +54,24 @@ def _dynamic(data: bytes, lines: Rising) -> Iterator[RawSite]:
                 yield site
 
 
-def _is_kernel(data: bytes, name: bytes) -> bool:
-    """Whether a kernel of that name is defined here, not only declared or a variable."""
-    return re.search(rb"\b__global__\b[^;{}]*\b" + re.escape(name) + rb"\s*\([^;{}]*\)\s*\{", data) is not None
+def _kernels(data: bytes) -> list[bytes]:
+    """The headers of the kernels that are defined here, not only declared, up to their braces."""
+    found: list[bytes] = []
+    at = data.find(b"__global__")
+    while at >= 0:
+        end = _HEADER_END.search(data, at)
+        if end is None:
+            break
+        if end[0] == b"{":
+            found.append(data[at : end.start()])
+        at = data.find(b"__global__", end.end())
+    return found
+
+
+def _is_kernel(kernels: list[bytes], name: bytes) -> bool:
+    """Whether one of the headers is of a kernel of that name."""
+    pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*\([^;{}]*\)\s*\Z")
+    return any(name in header and pattern.search(header) for header in kernels)
 
 
 def _asked(data: bytes) -> Iterator[tuple[re.Match[bytes], bytes]]:
@@ -70,8 +88,10 @@ def _launches(data: bytes) -> Iterator[re.Match[bytes]]:
     """Every `kernel<<<...>>>`, looked for around the brackets: a search for names tries each word of the file."""
     at = data.find(b"<<<")
     while at >= 0:
-        start = max(data.rfind(mark, 0, at) for mark in (b";", b"{", b"}")) + 1
-        match = _LAUNCHED.search(data, start, at + _LONGEST_LAUNCH)
+        head = max(0, at - _LONGEST_NAME)
+        start = max(head, *(data.rfind(mark, head, at) + 1 for mark in (b";", b"{", b"}")))
+        closed = data.find(b">>>", at, at + _LONGEST_LAUNCH)
+        match = _LAUNCHED.search(data, start, closed + 3) if closed >= 0 else None
         found = match is not None and match.start() < at < match.end()
         if match is not None and found:
             yield match

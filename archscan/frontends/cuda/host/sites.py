@@ -19,6 +19,7 @@ _NO_NAME = frozenset(
     b"__launch_bounds__ __attribute__ __align__ alignas __cluster_dims__ __maxnreg__ __block_size__ decltype noexcept "
     b"requires sizeof extern __declspec".split()
 )
+_GLOBAL = re.compile(rb"__global__\b")
 _QUALIFIER = re.compile(rb"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)")
 _LAUNCHED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^;{}]*>)?\s*$", re.S)
 _LAUNCH_CALL = re.compile(
@@ -145,7 +146,9 @@ class Enclosing:
         return around.name if around else ""
 
 
-_COLUMN_ONE = re.compile(rb"^(?=[A-Za-z_])(?!namespace|extern|struct|class|enum|union|using|typedef)[^;{}#]*\{", re.M)
+_COLUMN_ONE = re.compile(
+    rb"^(?=[A-Za-z_])(?!namespace|extern\s*\"C\"\s*\{|struct|class|enum|union|using|typedef)[^;{}#]*\{", re.M
+)
 
 
 def outermost(data: bytes, begin: int) -> str:
@@ -203,8 +206,15 @@ def function_name(header: bytes) -> str:
     return ""
 
 
+def _words(pattern: re.Pattern[bytes], data: bytes) -> Iterator[re.Match[bytes]]:
+    """The matches that do not begin within a word; a pattern that begins with \\b is searched byte by byte."""
+    for match in pattern.finditer(data):
+        if not (data[match.start() - 1 : match.start()].isalnum() or data[match.start() - 1 : match.start()] == b"_"):
+            yield match
+
+
 def _kernels(data: bytes, lines: Rising) -> Iterator[RawSite]:
-    for match in re.finditer(rb"\b__global__\b", data):
+    for match in _words(_GLOBAL, data):
         header, defined = _header(data, match.end())
         name = function_name(_QUALIFIER.sub(b"", header))
         if defined and name and not commented(data, match.start()):
@@ -292,11 +302,11 @@ def _resource(
 
 
 def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Rising], Iterator[RawSite]]:
-    pattern = re.compile(rb"\b" + word + rb"\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
+    pattern = re.compile(word + rb"\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
 
     def find(data: bytes, lines: Rising) -> Iterator[RawSite]:
         definitions = Definitions(data)
-        for match in pattern.finditer(data):
+        for match in _words(pattern, data):
             if commented(data, match.start()):
                 continue
             header, _ = _header(data, match.end())
