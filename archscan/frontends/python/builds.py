@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from tree_sitter import Node
 
@@ -89,22 +90,21 @@ def _default(node: Node, writer: _Writer) -> Gate | None:
     name, environment = _named(whole)
     if not name or not ARCH_NAME.search(name):
         return None
-    if not environment and not _MAKES_CODE.search(writer.data):
+    if not environment and not writer.makes_code:
         return None
     texts = [node] if whole is node else [c for c in whole.named_children if c.type == "string"]
     entries = [e for t in texts for e in _ENTRIES.split(_content(t)) if e]
     found = [entry_images(entry, writer.catalog) for entry in entries]
     if len(entries) < 2 or any(images is None for images in found):
         return None
-    makes_ptx = _MAKES_PTX.search(writer.data) is not None
+    makes_ptx = writer.makes_ptx
     images = tuple(
         i for e, some in zip(entries, found, strict=True) for i in some or () if not i.ptx or makes_ptx or _is_ptx(e)
     )
     if makes_ptx:
         images += tuple(Image(i.target, True) for i in images)
     targets = {i.target.sm for i in images}
-    written = flag_images(writer.data.decode("utf-8", "replace"), writer.catalog)
-    images += tuple(i for i in written if i.ptx and i.target.sm in targets)
+    images += tuple(i for i in writer.written if i.ptx and i.target.sm in targets)
     return writer.gate(whole, images, name, environment)
 
 
@@ -117,9 +117,12 @@ def _literal(node: Node) -> Node | None:
     parent = node.parent
     if parent is None or parent.type not in ("list", "tuple", "set"):
         return node
-    first = next((c for c in parent.named_children if c.type != "comment"), None)
-    alike = all(c.type in ("string", "comment") for c in parent.named_children)
-    return parent if first == node and alike else None
+    first, at = parent.named_child(0), 1
+    while first is not None and first.type == "comment":
+        first, at = parent.named_child(at), at + 1
+    if first != node:
+        return None
+    return parent if all(c.type in ("string", "comment") for c in parent.named_children) else None
 
 
 def _named(node: Node) -> tuple[str, str]:
@@ -227,6 +230,19 @@ class _Writer:
     path: str
     catalog: Catalog
     recogniser: Recogniser
+
+    @cached_property
+    def written(self) -> tuple[Image, ...]:
+        """The images of all flags that are written out."""
+        return flag_images(self.data.decode("utf-8", "replace"), self.catalog)
+
+    @cached_property
+    def makes_ptx(self) -> bool:
+        return _MAKES_PTX.search(self.data) is not None
+
+    @cached_property
+    def makes_code(self) -> bool:
+        return _MAKES_CODE.search(self.data) is not None
 
     def gate(
         self,
