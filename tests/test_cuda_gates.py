@@ -6,9 +6,10 @@ import pytest
 from cuda_scan import catalog, facts, gates, scan, words
 
 from archscan.frontends.cuda import CudaFrontEnd
+from archscan.frontends.cuda.constexpr import asked_spans, with_doubt
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Origin, Source
-from archscan.model.gate import Does, Kind, Role, Via
+from archscan.model.gate import Does, FeatureUse, Kind, Role, Via
 from archscan.model.settings import ScanSettings
 
 RANGE = "#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900) && (__CUDA_ARCH__ < 1200)\n"
@@ -277,3 +278,19 @@ def test_macros_that_only_token_pasting_names_are_found_in_headers() -> None:
     text = f'#include "c.h"\n{first}#if COMPILER(NVCC) && __CUDA_ARCH__\n#endif\n'
     other, nvcc = scan({"c.h": header, "u.cu": text})["u.cu"].gates
     assert words(other.arms[0], "sm_80", "sm_90") == "ny" and words(nvcc.arms[0], "sm_80", "host") == "yn"
+
+
+def test_code_behind_a_question_of_its_own_is_in_doubt() -> None:
+    code = b"""constexpr bool is_family = MATCHES_ARCH(100);
+if constexpr (is_family) {
+  asm volatile("redux.sync.max.abs.f32 %0, %1, 0;" : "=f"(out) : "f"(in));
+} else {
+  asm volatile("redux.sync.max.u32 %0, %1, 0;" : "=r"(out) : "r"(in));
+}
+if constexpr (kTile == 4) { asm volatile("ld.global.u32 %0, [%1];" : "=r"(out) : "l"(in)); }
+"""
+    spans = asked_spans(code)
+    held = [code[a:b].count(b"asm") for a, b in spans]
+    assert held == [2]
+    uses = with_doubt((FeatureUse("a", 3), FeatureUse("b", 5), FeatureUse("c", 7)), code)
+    assert [u.confidence for u in uses] == ["low", "low", "high"]

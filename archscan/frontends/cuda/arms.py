@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from archscan.frontends.cuda import bodies
+from archscan.frontends.cuda.constexpr import with_doubt
 from archscan.frontends.cuda.directives import Directive
 from archscan.frontends.cuda.index import LINES_ABOVE
 from archscan.frontends.cuda.lines import Lines
@@ -67,7 +68,7 @@ def body_facts(place: Place, lines: Lines, recogniser: Recogniser | None) -> Bod
     if recogniser is None and bodies.is_plainly_work(raw):
         return BodyFacts(place, bodies.digest(raw), Effect(Does.WORK, place.line), (), (), ())
     code = bodies.stripped(raw)
-    features = recogniser.in_code(raw) if recogniser else ()
+    features = with_doubt(recogniser.in_code(raw), raw) if recogniser else ()
     return BodyFacts(
         place=place,
         digest=bodies.digest(code),
