@@ -188,14 +188,11 @@ _FIXES_UNASKED = 40  # candidates; each proof evaluates its file again, which ta
 
 def _wants_fixes(report: Report, given: Mapping[str, Any]) -> bool:
     """Whether to prove fixes: as asked, else where the format carries them and there are few candidates."""
-    if given["fixes"] is not None or given["format_"] not in ("json", "sarif", "html"):
+    if given["fixes"] is not None or given["format_"] not in ("json", "sarif", "html") or "-" in given["paths"]:
         return bool(given["fixes"])
     from archscan.fixing.plan import never_fixed
 
-    candidates = sum(not never_fixed(finding) for finding in report.findings)
-    if candidates > _FIXES_UNASKED:
-        click.echo(f"note: fixes of {candidates} findings are not worked out; --fixes does", err=True)
-    return 0 < candidates <= _FIXES_UNASKED
+    return 0 < sum(not never_fixed(finding) for finding in report.findings) <= _FIXES_UNASKED
 
 
 def _with_fixes(report: Report, paths: Sequence[str], settings: Settings, catalog: Catalog) -> Report:

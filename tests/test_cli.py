@@ -32,7 +32,7 @@ def scan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
     def go(report: Report, *arguments: str) -> int:
         monkeypatch.setattr(run, "judged", lambda *a, **k: report)
-        return cli.run(["--target", "sm120", *arguments])
+        return cli.run(["--target", "sm120", "--no-fixes", *arguments])
 
     return go
 
@@ -278,12 +278,12 @@ def test_what_decides_the_exit_code_is_said_even_when_quiet(scan, capsys) -> Non
     assert capsys.readouterr().err == "warning: named.cu: permission denied\n"
 
 
-def test_fixes_are_proposed_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_few_fixes_are_proposed_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     condition = "__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200"
     source = f"__global__ void k(float* p) {{\n#if {condition}\n  p[0] = 1.f;\n#endif\n}}\n"
     (tmp_path / "k.cu").write_text(source)
-    for options, expected in (((), [None]), (("--fixes",), ["safe"])):
+    for options, expected in ((("--no-fixes",), [None]), ((), ["safe"]), (("--fixes",), ["safe"])):
         assert cli.run(["-t", "sm120", "--isolated", "-f", "json", *options, str(tmp_path / "k.cu")]) == 1
         findings = json.loads(capsys.readouterr().out)["findings"]
         assert [f["fix"] and f["fix"]["safety"] for f in findings] == expected

@@ -140,7 +140,7 @@ def fix_for(
 
     `findings` are all of the report: halves that stay shut make it unsafe.
     """
-    if never_fixed(finding):
+    if never_fixed(finding) or finding.path not in bench.sources():
         return None
     made = _made((finding,), findings, selection, catalog, bench, FixOptions())
     if isinstance(made, str):
