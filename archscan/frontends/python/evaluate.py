@@ -135,6 +135,7 @@ class Interpreter:
         self.trace: list[Related] = []
         self.environment: dict[str, None] = {}
         self._frames: dict[str, Frame] = {}
+        self._seeds: dict[str, Value | None] = {}
         self._calls: dict[object, tuple[Outcome, tuple[Related, ...]]] = {}
         self._classes: dict[tuple[str, int], ClassV] = {}
 
@@ -232,8 +233,14 @@ class Interpreter:
     def _parameter(self, name: str, frame: Frame) -> Value:
         if name in ("self", "cls") and frame.owner is not None:
             return InstanceV(frame.owner) if name == "self" else frame.owner
-        seeded = self.knowledge.seed(name, self.lanes)
+        seeded = self.seed(name)
         return Unknown((name,)) if seeded is None else seeded
+
+    def seed(self, name: str) -> Value | None:
+        """What a name carries by convention, remembered."""
+        if name not in self._seeds:
+            self._seeds[name] = self.knowledge.seed(name, self.lanes)
+        return self._seeds[name]
 
     def _outside(self, name: str, frame: Frame) -> Value:
         module = frame.module
@@ -245,7 +252,7 @@ class Interpreter:
                     return value
         if name in BUILTINS:
             return ExternalV(name)
-        seeded = self.knowledge.seed(name, self.lanes)
+        seeded = self.seed(name)
         return Unknown((name,)) if seeded is None else seeded
 
     def member(self, module: Module, name: str) -> Value:
@@ -267,6 +274,8 @@ class Interpreter:
         if self.depth > _DEPTH:
             self.cut_short += 1
             return Unknown((name,))
+        if not module.names(name):
+            return _MISSING
         frame = self.module_frame(module)
         if module.scope.holds(name):
             self.depth += 1
@@ -514,12 +523,15 @@ class Interpreter:
     def evaluate(self, node: Node, frame: Frame) -> Value:
         """The value of an expression."""
         node = inner(node)
-        key = (node.start_byte, node.end_byte, node.type)
+        kind = node.type
+        if kind in _LEAVES:
+            return _HANDLERS[kind](self, node, frame)
+        key = (node.start_byte, node.end_byte, kind)
         known = frame.memo.get(key)
         if known is not None:
             self.trace.extend(known[1])
             return known[0]
-        handler = _HANDLERS.get(node.type)
+        handler = _HANDLERS.get(kind)
         self.steps += 1
         if handler is None:
             return Unknown((oneline(node, 60),))
@@ -554,7 +566,7 @@ class Interpreter:
         return self.lookup(text(node), frame, node.start_byte)
 
     def _constant(self, node: Node, frame: Frame) -> Value:
-        return {"true": True, "false": False, "none": None}[node.type]
+        return _CONSTANTS[node.type]
 
     def _number(self, node: Node, frame: Frame) -> Value:
         digits = text(node).replace("_", "").lower()
@@ -788,7 +800,7 @@ class Interpreter:
             return self._slice(holder, index)
         key = self.evaluate(index, frame)
         if isinstance(holder, Unknown) and isinstance(key, str):
-            seeded = self.knowledge.seed(key, self.lanes)
+            seeded = self.seed(key)
             if seeded is not None:
                 return Capability(True) if isinstance(seeded, Capability) else seeded
         if isinstance(holder, ExternalV) and holder.name.endswith("os.environ"):
@@ -1201,8 +1213,8 @@ class Interpreter:
         bound = callee.bound.cls if isinstance(callee.bound, InstanceV) else callee.bound
         if isinstance(callee.bound, InstanceV) and callee.bound.fields:
             return None
-        shown = tuple((type(a), a) for a in args)
-        named = tuple((k, type(v), v) for k, v in sorted(keywords.items(), key=lambda kv: kv[0]))
+        shown = tuple((type(a), _given_as("", a)) for a in args)
+        named = tuple((k, type(v), _given_as("", v)) for k, v in sorted(keywords.items(), key=lambda kv: kv[0]))
         return (callee.module.path, callee.node.start_byte, bound, shown, named)
 
     def _construct(self, cls: ClassV, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
@@ -1242,9 +1254,9 @@ class Interpreter:
                     given = []
                 continue
             if given:
-                bound[name] = given.pop(0)
+                bound[name] = _given_as(name, given.pop(0))
             elif name in keywords:
-                bound[name] = keywords[name]
+                bound[name] = _given_as(name, keywords[name])
             elif default is not None:
                 bound[name] = self.evaluate(default, callee.frame)
         return bound
@@ -1365,6 +1377,11 @@ def _distinct(trace: list[Related]) -> tuple[Related, ...]:
     return tuple({(r.path, r.line): r for r in reversed(trace)}.values())[::-1][:_TRACE]
 
 
+def _given_as(name: str, value: Value) -> Value:
+    """An argument nobody can tell goes by its parameter's name: then a call gives the same to all callers."""
+    return Unknown((name,)) if isinstance(value, Unknown) and not value.arch else value
+
+
 def _definition_of(function: FuncV) -> Related:
     name = child(function.node, "name")
     words = f"def {text(name)}" if name is not None else "lambda"
@@ -1372,6 +1389,8 @@ def _definition_of(function: FuncV) -> Related:
 
 
 _MISSING_CONSTANT = Knowledge.MISSING
+_CONSTANTS = {"true": True, "false": False, "none": None}
+_LEAVES = frozenset({"true", "false", "none", "integer", "float"})
 
 _HANDLERS: dict[str, Callable[[Interpreter, Node, Frame], Value]] = {
     "identifier": Interpreter._identifier,

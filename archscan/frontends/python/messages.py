@@ -15,6 +15,7 @@ _CARRIER = re.compile(
 )
 _NEEDLES = (b"raise ", b"assert ", b".warn", b".error(", b".append(", b"return False", b"return None")
 _STRING = re.compile(rb"""[rbfuRBFU]{0,2}(?:"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)')""")
+_MARK = re.compile(rb"[()\[\]{}\n\"']")
 _ARCH = re.compile(
     rb"(?i)\bsm_?\d|architecture|hopper|blackwell|ampere|\bGPUs?\b|CUDA arch|capabilit|\{(?:major|cc|arch|sm)"
 )
@@ -30,6 +31,7 @@ def messages(data: bytes, everything: bool) -> tuple[Site, ...]:
 
 
 def _messages(data: bytes) -> Iterator[Site]:
+    line, last = 1, 0
     for start in sorted(_line_starts(data)):
         match = _CARRIER.match(data, start)
         if match is None:
@@ -39,11 +41,12 @@ def _messages(data: bytes) -> Iterator[Site]:
         text = b"".join(m[1] if m[1] is not None else m[2] for m in pieces).decode("utf-8", "replace")
         if len(text) < 12 or " " not in text:
             continue
+        line, last = line + data.count(b"\n", last, start), start
         form = match["how"].split()[0].split(b".")[-1]
         yield Site(
             SiteKind.MESSAGE,
             text[:600],
-            _place(data, match.start("how"), end),
+            _place(data, match.start("how"), end, line),
             Truth(0, 0),
             detail=_FORMS.get(form, "log"),
         )
@@ -64,23 +67,21 @@ def _statement_end(data: bytes, start: int) -> int:
     """Where the statement ends: at the line on which its brackets are closed, 2,000 bytes on at most."""
     depth, at = 0, start
     limit = min(len(data), start + 2000)
-    while at < limit:
-        byte = data[at : at + 1]
+    while (mark := _MARK.search(data, at, limit)) is not None:
+        byte, at = mark[0], mark.end()
         if byte in b"([{":
             depth += 1
         elif byte in b")]}":
             depth -= 1
         elif byte in b"\"'":
-            closed = _STRING.match(data, at)
-            at = closed.end() - 1 if closed else at
-        elif byte == b"\n" and depth <= 0:
-            return at
-        at += 1
+            closed = _STRING.match(data, at - 1)
+            at = closed.end() if closed else at
+        elif depth <= 0:
+            return at - 1
     return limit
 
 
-def _place(data: bytes, start: int, end: int) -> Place:
-    line = data.count(b"\n", 0, start) + 1
+def _place(data: bytes, start: int, end: int, line: int) -> Place:
     column = start - (data.rfind(b"\n", 0, start) + 1) + 1
     return Place(
         start, end, line, column, line + data.count(b"\n", start, end), end - (data.rfind(b"\n", 0, end) + 1) + 1

@@ -50,6 +50,10 @@ class Module:
     def data(self) -> bytes:
         return self.index.data
 
+    def names(self, name: str) -> bool:
+        """Whether the module may hold the name at its top level: its text has it, or it imports all of another."""
+        return name.encode() in self.index.data or b"import *" in self.index.data
+
     @cached_property
     def _cut(self) -> Cut:
         return cut(self.index.data, self.index.deciding)

@@ -32,7 +32,7 @@ _QUIRK = re.compile(
 def comments(node: Node, limit: int = 600) -> list[Node]:
     """The comments inside a node, at most those among its first few hundred descendants."""
     found: list[Node] = []
-    stack = [node]
+    stack = [node] if b"#" in (node.text or b"") else []
     while stack and limit:
         limit -= 1
         current = stack.pop()

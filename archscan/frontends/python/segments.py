@@ -6,8 +6,8 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass
 
-_TOP = re.compile(rb"^(?=[A-Za-z_@])", re.MULTILINE)
-_METHOD = re.compile(rb"^    (?=[A-Za-z_@])", re.MULTILINE)
+_TOP = re.compile(rb"\n[A-Za-z_@]")
+_METHOD = re.compile(rb"\n    [A-Za-z_@]")
 _NAMED = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _SMALL = 1200  # bytes: what is smaller is not worth leaving out
 _WHOLE = 12_000  # files up to this size are parsed as they are
@@ -58,7 +58,9 @@ def _method_holes(data: bytes, start: int, end: int, triggers: tuple[int, ...]) 
 
 def _segments(data: bytes, start: int, end: int, boundary: re.Pattern[bytes]) -> list[tuple[int, int]]:
     """Statements that begin at boundaries: decorators stay with their definition, strings are not cut."""
-    marks = [m.start() for m in boundary.finditer(data, start, end)]
+    marks = [m.start() + 1 for m in boundary.finditer(data, max(0, start - 1), end)]
+    if start == 0 and boundary is _TOP and data[:1] not in b"\n\r\t #":
+        marks.insert(0, 0)
     if not marks:
         return []
     found: list[tuple[int, int]] = []

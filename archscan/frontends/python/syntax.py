@@ -22,12 +22,17 @@ def parse(data: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Node:
     """The root node of `data`; with ranges, of these byte ranges alone (offsets stay those of the file)."""
     if not ranges:
         return Parser(_LANGUAGE).parse(data).root_node
-    parts = [Range(_point(data, a), _point(data, b), a, b) for a, b in ranges]
+    parts: list[Range] = []
+    row = last = 0
+    for a, b in ranges:
+        row, first_row = row + data.count(b"\n", last, b), row + data.count(b"\n", last, a)
+        parts.append(Range((first_row, _column(data, a)), (row, _column(data, b)), a, b))
+        last = b
     return Parser(_LANGUAGE, included_ranges=parts).parse(data).root_node
 
 
-def _point(data: bytes, offset: int) -> tuple[int, int]:
-    return data.count(b"\n", 0, offset), offset - (data.rfind(b"\n", 0, offset) + 1)
+def _column(data: bytes, offset: int) -> int:
+    return offset - (data.rfind(b"\n", 0, offset) + 1)
 
 
 def text(node: Node) -> str:

@@ -12,6 +12,7 @@ from tree_sitter import Node
 from archscan.model.target import Target, Universe
 
 Value = Any  # a Python constant or one of the classes below
+_PLAIN = frozenset({bool, int, str, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,17 @@ class BuiltinMethod:
 
 def is_constant(value: Value) -> bool:
     """Whether it is a plain Python constant or a container of such."""
+    if type(value) in _PLAIN:
+        return True
     if isinstance(value, tuple):
-        return all(is_constant(item) for item in value)
-    return value is None or isinstance(value, (bool, int, float, str, bytes))
+        return all(type(item) in _PLAIN or is_constant(item) for item in value)
+    return isinstance(value, (float, bytes))
 
 
 def depends(value: Value) -> bool:
     """Whether the value differs between targets, or may."""
+    if type(value) in _PLAIN:
+        return False
     if isinstance(value, Split):
         return True
     if isinstance(value, Unknown):
@@ -160,9 +165,6 @@ def _same(a: Value, b: Value) -> bool:
     if is_constant(a) or isinstance(a, (Unknown, Maybe, ExternalV, Capability)):
         return bool(a == b)
     return a is b
-
-
-_PLAIN = frozenset({bool, int, str, type(None)})
 
 
 class Lanes:
