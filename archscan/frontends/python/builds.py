@@ -39,7 +39,7 @@ class _Entry:
 
 def build_lists(data: bytes, path: str, catalog: Catalog, recogniser: Recogniser) -> list[Gate]:
     """A gate for each list of a file that decides what code is built."""
-    if len(data) > _LARGEST or (b"gencode" not in data and b"ARCH" not in data):
+    if len(data) > _LARGEST or (b"gencode" not in data and not _may_ask(data)):
         return []
     strings = list(_strings(parse(data)))
     writer = _Writer(data, path, catalog, recogniser)
@@ -52,6 +52,11 @@ def build_lists(data: bytes, path: str, catalog: Catalog, recogniser: Recogniser
             groups.setdefault(_holder(node), []).append(_Entry(node, images, guard))
     flags = [gate for key, group in groups.items() if (gate := _flags(key[0], group, defaults, writer))]
     return [*defaults, *flags]
+
+
+def _may_ask(data: bytes) -> bool:
+    """Whether a list of architectures may be given to a build: by the environment, or in a file that makes flags."""
+    return b"ARCH" in data and (b"environ" in data or b"getenv" in data or _MAKES_CODE.search(data) is not None)
 
 
 def with_build_lists(found: list[Gate], built: list[Gate]) -> list[Gate]:

@@ -52,7 +52,11 @@ class Module:
 
     def names(self, name: str) -> bool:
         """Whether the module may hold the name at its top level: its text has it, or it imports all of another."""
-        return name.encode() in self.index.data or b"import *" in self.index.data
+        return "scope" in self.__dict__ or self._has_stars or name.encode() in self.index.data
+
+    @cached_property
+    def _has_stars(self) -> bool:
+        return b"import *" in self.index.data
 
     @cached_property
     def _cut(self) -> Cut:
