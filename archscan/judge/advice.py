@@ -226,7 +226,21 @@ def _named_for_others(weighed: Weighed) -> bool:
     named = chips_named(text, weighed.catalog)
     if not named and case.gate.layer in COMPILED:
         return _file_for_others(weighed)
-    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
+    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named) and not _outgrown(weighed, named)
+
+
+def _outgrown(weighed: Weighed, named: frozenset[int]) -> bool:
+    """Whether the branch takes newer generations than it is named for: `launchSm90` for 10.0 too is no kernel of 9.0.
+
+    10.x and 11.x count as one: tensor memory came with both.
+    """
+    shut = weighed.case.shut
+    taken = sms(shut.missed.yes & weighed.selection.peers, weighed.catalog.universe) if shut else set()
+    return max(map(_generation, taken), default=0) > max(map(_generation, named))
+
+
+def _generation(sm: int) -> int:
+    return 10 if sm // 10 == 11 else sm // 10
 
 
 def _ships_for_others(weighed: Weighed) -> bool:
