@@ -352,3 +352,13 @@ def test_a_vendored_tree_that_is_named_is_own(tmp_path: Path) -> None:
 def test_generated_by_its_first_comment(tmp_path: Path, text: str, generated: bool) -> None:
     (tmp_path / "a.cu").write_text(text)
     assert origins(tmp_path) == {"a.cu": Origin.GENERATED if generated else Origin.OWN}
+
+
+def test_a_public_tree_copied_into_one_file(tmp_path: Path) -> None:
+    tree(tmp_path, "csrc/nvrtc_cutlass.cuh", "csrc/gemm.cuh")
+    rows = [{"name": "CUTLASS for NVRTC", "files": ["nvrtc_cutlass.cuh"], "source": "somewhere"}]
+    sources = discover([str(tmp_path)], SETTINGS, vendored_trees({"vendored_trees": rows})).sources
+    assert [(s.path, s.origin) for s in sources] == [
+        ("csrc/gemm.cuh", Origin.OWN),
+        ("csrc/nvrtc_cutlass.cuh", Origin.VENDORED),
+    ]

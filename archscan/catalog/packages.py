@@ -18,7 +18,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "cuda_capability_sources": ("name", "gives"),
     "check_macros": ("name", "condition", "effect"),
     "target_macros": ("name", "form"),
-    "vendored_trees": ("name", "directories", "holds"),
+    "vendored_trees": ("name", "directories", "holds", "files"),
     "build_functions": ("name", "form", "architectures", "result"),
     "jit_builders": ("name",),
 }

@@ -13,7 +13,7 @@ from lzma import LZMAError
 from archscan.errors import UserError
 from archscan.model.facts import Failed, Origin, Skipped
 from archscan.sources.kinds import is_source
-from archscan.sources.origins import OWN, Judged, Origins, of_name
+from archscan.sources.origins import OWN, Judged, Origins
 from archscan.sources.shown import shown
 from archscan.sources.unread import Unread, stamp_of
 
@@ -99,7 +99,7 @@ def _judged(name: str, names: set[str], origins: Origins) -> Judged:
         if found.origin in (Origin.VENDORED, Origin.GENERATED):
             return found
         judged = found if judged.origin is Origin.OWN else judged
-    return judged if judged.origin is not Origin.OWN else of_name(parts[-1])
+    return judged if judged.origin is not Origin.OWN else origins.of_file(parts[-1])
 
 
 def _root(name: str, names: set[str]) -> tuple[str, str]:

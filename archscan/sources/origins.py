@@ -19,6 +19,7 @@ class VendoredTree:
     name: str
     directories: tuple[str, ...]  # fnmatch patterns on the directory's own name, lower case
     holds: tuple[str, ...] = ()  # paths below it, one of which must exist; empty = the name says enough
+    files: tuple[str, ...] = ()  # names of files that are a copy of it by themselves, lower case
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,22 @@ class Origins:
             return Judged(Origin.TEST, f"directory {name}/")
         return OWN
 
+    def of_file(self, name: str) -> Judged:
+        """What a file's own name says: a public tree copied into one file, or what names of files say to everybody."""
+        tree = next((tree for tree in self.trees if name.lower() in tree.files), None)
+        return Judged(Origin.VENDORED, f"{tree.name}: file {name}") if tree else of_name(name)
+
 
 def vendored_trees(packages: Mapping[str, Any]) -> Origins:
     """The trees listed under `vendored_trees` in rules/facts/packages.yaml, and the directory names everybody uses."""
     rows: Iterable[Mapping[str, Any]] = packages.get("vendored_trees") or ()
     known = tuple(
-        VendoredTree(row["name"], tuple(p.lower() for p in row["directories"]), tuple(row.get("holds", ())))
+        VendoredTree(
+            row["name"],
+            tuple(p.lower() for p in row.get("directories", ())),
+            tuple(row.get("holds", ())),
+            tuple(f.lower() for f in row.get("files", ())),
+        )
         for row in rows
     )
     return Origins((*known, *GENERIC_TREES))

@@ -158,7 +158,8 @@ def _add(folder: _Folder, disk: str, at: str, name: str, result: Walk) -> None:
     except OSError as error:
         result.failed.append(Failed(path, _why(error)))
         return
-    result.sources.append(found(path, disk, at, stamp, folder.judged, folder.root, result.base))
+    judged = result.origins.of_file(os.path.basename(at)) if folder.judged.origin is Origin.OWN else folder.judged
+    result.sources.append(found(path, disk, at, stamp, judged, folder.root, result.base))
 
 
 def found(path: str, disk: str, at: str, stamp: Stamp, judged: Judged, root: str, base: str) -> Unread:
