@@ -226,7 +226,9 @@ def _named_for_others(weighed: Weighed) -> bool:
     named = chips_named(text, weighed.catalog)
     if not named and case.gate.layer in COMPILED:
         return _file_for_others(weighed)
-    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named) and not _outgrown(weighed, named)
+    return (
+        bool(named) and not any(sm // 10 == weighed.selection.major for sm in named) and not _outgrown(weighed, named)
+    )
 
 
 def _outgrown(weighed: Weighed, named: frozenset[int]) -> bool:

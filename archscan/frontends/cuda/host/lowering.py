@@ -198,7 +198,7 @@ class Lowering:
             case "alias_declaration":
                 self._alias(node)
             case "static_assert_declaration":
-                check = self._static_assert(node) if may_ask(self._bytes(node)) else None
+                check = self._static_assert(node, _following(node)) if may_ask(self._bytes(node)) else None
                 if check:
                     self.functions.append(Function("", scope, (), template, (check,), self.place(node), guards=guards))
             case "preproc_if" | "preproc_ifdef" | "preproc_elif" | "preproc_else" | "preproc_elifdef":
@@ -530,7 +530,7 @@ class Lowering:
             case "expression_statement":
                 return self._expression_statement(node, after)
             case "static_assert_declaration":
-                check = self._static_assert(node)
+                check = self._static_assert(node, after)
                 return [check] if check else []
             case "preproc_if" | "preproc_ifdef":
                 return [Directive(tuple(self._directive_options(node, after)))]
@@ -737,12 +737,12 @@ class Lowering:
         rest = self.summarise(after) if self._may_ask(condition) else Summary()
         return Check(condition, name, self.place(statement), refusal, rest, self._near(statement))
 
-    def _static_assert(self, node: Node) -> Check | None:
+    def _static_assert(self, node: Node, after: tuple[Node, ...]) -> Check | None:
         condition = node.child_by_field_name("condition")
         if condition is None:
             return None
         refusal = failure_effect("static_assert", self.data[node.start_byte : node.end_byte], self.place(node).line)
-        return Check(self.expr(condition), "static_assert", self.place(node), refusal, Summary())
+        return Check(self.expr(condition), "static_assert", self.place(node), refusal, self.summarise(after))
 
     def summarise(self, nodes: tuple[Node, ...]) -> Summary:
         """What a run of sibling statements does."""
@@ -921,6 +921,19 @@ def _moved(expr: Expr, place: Place) -> Expr:
         args=tuple(_moved(a, place) for a in expr.args),
         targs=tuple(_moved(a, place) for a in expr.targs),
     )
+
+
+def _following(node: Node) -> tuple[Node, ...]:
+    """The declarations that follow one, also out of the `#if` and namespaces around it."""
+    found: list[Node] = []
+    at = node
+    while at.parent is not None:
+        found += [n for n in at.parent.named_children if n.start_byte >= at.end_byte and n.type not in _OTHERWISE]
+        at = at.parent
+    return tuple(found)
+
+
+_OTHERWISE = frozenset({"preproc_else", "preproc_elif", "preproc_elifdef"})
 
 
 def _initialised(node: Node) -> Iterator[tuple[Node, Node]]:
