@@ -611,7 +611,7 @@ def _first_template(block: Node | None) -> str | None:
 
 
 def visit_call(scan: ModulePass, path: list[Node]) -> None:
-    """Capability windows of registries, and require-helpers written as statements."""
+    """Capability windows of registries and arguments (`max_cc=90`), and require-helpers written as statements."""
     call = path[-2]
     if not scan.once(call, "call"):
         return
@@ -621,7 +621,10 @@ def visit_call(scan: ModulePass, path: list[Node]) -> None:
         if name == known or name.endswith("." + known):
             _registry_window(scan, path, call, requirement)
             return
-    if len(path) > 2 and path[-3].type == "expression_statement":
+    named = {match[1].lower(): key for key in arguments(call)[1] if (match := _BOUND.match(key))}
+    if "max" in named:
+        _registry_window(scan, path, call, Requirement(name, "pair", "python", "", named.get("min", ""), named["max"]))
+    elif len(path) > 2 and path[-3].type == "expression_statement":
         _require(scan, path, call)
 
 
@@ -638,7 +641,8 @@ def _registry_window(scan: ModulePass, path: list[Node], call: Node, requirement
         scan.traced()
         spot = next(iter(bounds.values()))[0]
         rest = Effect(Does.SKIPS, line_of(call), requirement.message or None)
-        emit(scan, Kind.WINDOW, spot, own, rest, (), path, frame, Layer.PYTHON, call)
+        decorated = path[-4] if len(path) > 3 and path[-3].type == "decorator" else call
+        emit(scan, Kind.WINDOW, spot, own, rest, (), path, frame, Layer.PYTHON, decorated)
 
 
 def _require(scan: ModulePass, path: list[Node], call: Node) -> None:
