@@ -397,3 +397,40 @@ def test_switched_off_with_a_word_about_it() -> None:
         """
     )
     assert (gate.arms[0].effect.does, gate.arms[0].effect.value) == (Does.REFUSES, "use_fast=False")
+
+
+def test_a_flag_over_several_lines_is_asked_further_down() -> None:
+    found = gates(
+        """
+        import torch
+
+        def _is_sm_10x():
+            return torch.cuda.get_device_capability()[0] == 10
+
+        _kernels_available = (
+            _is_sm_10x() and torch.cuda.is_available()
+        )
+
+        if _kernels_available:
+            from lib import quantize
+        else:
+            def quantize(x):
+                raise NotImplementedError("needs SM 10.x")
+        """
+    )
+    assert [(g.place.line, yes(g)) for g in found] == [(11, {100, 103})]
+
+
+def test_ifs_that_add_to_a_list_are_no_alternatives() -> None:
+    found = gates(
+        """
+        def specs(has_sm90, has_sm120):
+            made = []
+            if has_sm90:
+                made.append(gen_sm90())
+            if has_sm120:
+                made += [gen_sm120()]
+            return made
+        """
+    )
+    assert [g.reach is None or not g.reach.no for g in found] == [True, True]

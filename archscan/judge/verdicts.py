@@ -137,7 +137,8 @@ def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: S
     reached = 0
     for way in ways:
         reached |= way.yes | way.maybe
-    if not branch.conditional or not is_initial_stretch(branch.yes, reached, universe):
+    bound = is_initial_stretch(branch.own or branch.yes, universe.device, universe)
+    if not branch.conditional or not bound or not is_initial_stretch(branch.yes, reached, universe):
         return False
     if not branch.yes & selection.contemporaries:
         return True

@@ -760,8 +760,9 @@ def _outcomes(ladder: list[Node]) -> frozenset[str]:
     found: set[str] = set()
     for statement in ladder:
         for _, block in if_arms(statement):
-            for name in BlockScope(block).bindings:
-                found.add(name)
+            for name, bindings in BlockScope(block).bindings.items():
+                if any(b.kind in ("assign", "unpack") for b in bindings):  # what is added up is no alternative
+                    found.add(name)
             if any(operands(r) for r in _returns(block)):
                 found.add("return")
     return frozenset(found)

@@ -137,11 +137,23 @@ def asks(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
         if not data[start : start + 1].isspace():
             match = _FLAG.match(data, start)
         else:
-            start = data.rfind(b"\ndef ", max(0, offset - 4000), offset)
-            match = _WORD.match(data, start + 5) if start >= 0 else None
+            match = _FLAG.match(data, _top_line(data, start))  # `FLAG = (` over several lines
+            if match is None:
+                start = data.rfind(b"\ndef ", max(0, offset - 4000), offset)
+                match = _WORD.match(data, start + 5) if start >= 0 else None
         if match and not is_trigger(match[0].rstrip(b" =")):
             names.add(match[0].rstrip(b" ="))
     return frozenset(name.decode("utf-8", "replace") for name in names if len(name) > 3)
+
+
+def _top_line(data: bytes, start: int) -> int:
+    """Where the last line before an indented one begins that is not indented itself."""
+    at = start
+    while at > max(0, start - 4000):
+        at = data.rfind(b"\n", 0, at - 1) + 1
+        if not data[at : at + 1].isspace():
+            return at
+    return start
 
 
 def occurrences(data: bytes, name: bytes) -> list[int]:
