@@ -95,6 +95,8 @@ class Forks:
             yield from crew.results()
 
 
+# Bytes that a worker may gather in memories of its own (parsed modules, evaluated conditions) before it is replaced.
+_MOST_GROWTH = 64 << 20
 _RECORD = struct.Struct("<i")
 _HEADER = struct.Struct("<iq")
 
@@ -116,14 +118,13 @@ class _Crew(Generic[Item, Result]):
         sys.stdout.flush()
         sys.stderr.flush()
         try:
-            for _ in range(self.jobs):
-                self._start(feed)
             self._feed(feed)
+            os.close(feed)
+            for _ in range(self.jobs):
+                self._start()
         except BaseException:
             self.__exit__()
             raise
-        finally:
-            os.close(feed)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -145,13 +146,12 @@ class _Crew(Generic[Item, Result]):
             raise ValueError("too many items for one map: make larger chunks")
         os.write(feed, numbers)
 
-    def _start(self, feed: int) -> None:
+    def _start(self) -> None:
         reading, writing = _wide_pipe()
         process = os.fork()
         if process == 0:
             try:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)  # die at once and say nothing: the parent reports
-                os.close(feed)
                 os.close(reading)
                 for pipe in self.children:
                     os.close(pipe)
@@ -163,7 +163,8 @@ class _Crew(Generic[Item, Result]):
         self.buffers[reading] = bytearray()
 
     def _serve(self, answers: int) -> None:
-        """The life of a worker: take a number, say so, answer it; end when the queue is empty."""
+        """The life of a worker: take a number, say so, answer it; end when the queue is empty or it grew too large."""
+        born = _resident()
         while len(record := os.read(self.queue, _RECORD.size)) == _RECORD.size:
             (number,) = _RECORD.unpack(record)
             _write(answers, _HEADER.pack(number, -1))
@@ -175,21 +176,24 @@ class _Crew(Generic[Item, Result]):
                 answer = _Raised(traceback.format_exc())
             data = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
             _write(answers, _HEADER.pack(number, len(data)) + data)
+            del answer, data
+            if _resident() - born > _MOST_GROWTH:
+                return
 
     def results(self) -> Iterator[Result | Died]:
         """Answers in order, as soon as all before them are there."""
         answers: dict[int, Result | Died] = {}
         due = 0
-        open_pipes = set(self.children)
-        while open_pipes:
-            for pipe in select.select(sorted(open_pipes), [], [])[0]:
+        while self.children:
+            for pipe in select.select(sorted(self.children), [], [])[0]:
                 data = os.read(pipe, 1 << 20)
                 if data:
                     self.buffers[pipe] += data
                     answers.update(self._parsed(pipe))
                 else:
-                    open_pipes.discard(pipe)
                     answers.update(self._ended(pipe))
+                    if due + len(answers) + len(self.begun) < len(self.items):
+                        self._start()  # it crashed or had grown: the rest of the queue wants a fresh one
             while due in answers:
                 yield answers.pop(due)
                 due += 1
@@ -221,6 +225,15 @@ class _Crew(Generic[Item, Result]):
         if pipe in self.begun:
             code = os.waitstatus_to_exitcode(status)
             yield self.begun.pop(pipe), Died(f"signal {-code}" if code < 0 else f"exit code {code}")
+
+
+def _resident() -> int:
+    """The bytes of memory that this process has in use; 0 where that cannot be told."""
+    try:
+        with Path("/proc/self/statm").open("rb") as file:
+            return int(file.read().split()[1]) * 4096
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _wide_pipe() -> tuple[int, int]:

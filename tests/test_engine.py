@@ -420,3 +420,13 @@ class TestOutcomes:
         assert Memory([str(project)], ScanSettings(), [str(baseline)], {}).recall() is not None
         baseline.write_text("{ }")
         assert Memory([str(project)], ScanSettings(), [str(baseline)], {}).recall() is None
+
+
+def test_a_worker_that_grows_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    from archscan import workers
+
+    monkeypatch.setattr(workers, "_MOST_GROWTH", -1)
+    assert list(workers.Forks(2).map(lambda n: n * 2, range(30))) == [n * 2 for n in range(30)]
+    monkeypatch.setattr(workers, "_MOST_GROWTH", 4 << 20)
+    kept: list[bytes] = []
+    assert list(workers.Forks(2).map(lambda n: kept.append(bytes(3 << 20)) or n, range(30))) == list(range(30))
