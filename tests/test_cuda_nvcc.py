@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,17 @@ def test_macros_derived_in_a_header(tmp_path: Path, crlf: bool) -> None:
         for arm in arms:
             mark = next(int(line[5:]) for line in lines[arm.place.end_line :] if line.startswith("MARK_"))
             assert truth(arm, target) == ("yes" if mark in live else "no"), (target, arm.condition)
+
+
+def test_an_oracle_of_a_package_agrees(tmp_path: Path) -> None:
+    folder = tmp_path / "demo-1.0" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "derived.h").write_text(DERIVED)
+    (folder / "uses.cu").write_text(USES + "#include <nowhere/found.h>\n#if __CUDA_ARCH__ > 1000\nint x;\n#endif\n")
+    scripts = Path(__file__).parent.parent / "scripts"
+    oracle = tmp_path / "oracle.jsonl.gz"
+    made = [sys.executable, str(scripts / "oracle_make.py"), str(folder), str(oracle), "9", "sm_90a,sm_120"]
+    subprocess.run(made, check=True)
+    compared = [sys.executable, str(scripts / "oracle_diff.py"), str(oracle), str(tmp_path)]
+    text = subprocess.run(compared, check=True, capture_output=True, text=True).stdout
+    assert text.startswith("14 answers, 0 regions unseen") and "wrong    0" in text, text
