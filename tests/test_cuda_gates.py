@@ -151,6 +151,12 @@ def test_macros_come_from_included_headers() -> None:
     assert definition.kind is Kind.MACRO_DEFINITION and definition.symbols == ("MMA_ENABLED",)
 
 
+def test_a_cycle_of_includes_makes_a_header_rest_on_the_table() -> None:
+    found = scan({"lib/config.h": CONFIG + '#include "part.h"\n', "lib/part.h": '#include "config.h"\n' + USER})
+    arm = found["lib/part.h"].gates[0].arms[0]
+    assert words(arm, "sm_90", "sm_90a") == "ny" and arm.via is Via.PROJECT_TABLE
+
+
 def test_without_an_include_the_project_table_answers_and_says_so() -> None:
     found = scan({"lib/config.h": CONFIG, "user.cuh": USER})
     mma, gdc = found["user.cuh"].gates

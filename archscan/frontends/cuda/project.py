@@ -74,9 +74,10 @@ class _FromProject(Outside):
         exports = table.exports.get(name)
         if not exports:
             return None
-        reached = [e for p, e in exports.items() if p != self.path and table.includes.reaches(self.path, p)]
-        if reached:
-            return _joined(reached, Via.INCLUDES)
+        reached = {p: e for p, e in exports.items() if p != self.path and table.includes.reaches(self.path, p)}
+        if reached:  # in a cycle of includes, which of two files comes first hangs on where it is entered
+            cyclic = any(table.includes.reaches(p, self.path) for p in reached)
+            return _joined(list(reached.values()), Via.PROJECT_TABLE if cyclic else Via.INCLUDES)
         if name not in table.features:
             return None
         if self.path in exports:  # nothing before its own definition, unless a cycle of includes brings it in first
