@@ -51,6 +51,7 @@ def test_architecture_macros_per_target() -> None:
 def test_macros_that_others_define() -> None:
     assert MACROS.is_undefined("__HIP__")
     assert MACROS.is_undefined("__gfx942__")
+    assert MACROS.is_undefined("GGML_USE_HIP") and not MACROS.is_undefined("USE_HIPPO")
     assert not MACROS.is_undefined("NDEBUG")
     assert not MACROS.is_undefined("__CUDACC__")
 
