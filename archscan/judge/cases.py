@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -295,10 +296,16 @@ _SIZED = frozenset({SiteKind.STATIC_SHARED, SiteKind.DYNAMIC_SHARED, SiteKind.CL
 
 
 def _oversized(file: FileFacts, selection: Selection, catalog: Catalog, cases: Iterable[Case]) -> Iterator[Case]:
-    """Constants outside every gate that exceed what the target has; what a table of limits gets wrong is its affair."""
+    """Constants outside every gate that exceed what the target has.
+
+    What a table of limits gets wrong is its affair, and so are the values that an `#if` around a macro chooses.
+    """
+    cases = tuple(cases)
     tabled = any(c.limit == THREADS for c in cases)
+    chosen = any(c.gate.kind is Kind.MACRO_DEFINITION and c.problem is Problem.EXCLUDED for c in cases)
+    values = Counter(s.place for s in file.sites if s.kind is SiteKind.LAUNCH_BOUNDS)
     for site in file.sites:
-        if tabled and site.kind is SiteKind.LAUNCH_BOUNDS:
+        if site.kind is SiteKind.LAUNCH_BOUNDS and (tabled or (chosen and values[site.place] > 1)):
             continue
         on_host = site.kind is SiteKind.DYNAMIC_SHARED
         if site.kind in _SIZED and (over := overrun(site, selection, catalog)):
