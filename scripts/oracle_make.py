@@ -29,7 +29,8 @@ from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive,
 Row = dict[str, Any]
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120", "sm_120a", "sm_121a")
 MARK = b"__ARCHSCAN_MARK__"
-_ARCHITECTURE = re.compile(r"__CUDA_ARCH|__CUDA_HAS_ARCH|SM\d+\w*_ENABLED")
+_ARCHITECTURE = re.compile(r"__CUDA_ARCH|__CUDA_HAS_ARCH")
+_DERIVED = re.compile(r"SM\d+\w*_ENABLED|_ARCH_")
 _MISSING = re.compile(r"fatal error: (.+): No such file")
 _MOST_STUBS = 40
 
@@ -126,7 +127,9 @@ def rows(folder: Path, count: int, targets: Sequence[str]) -> Iterator[Row]:
             shutil.rmtree(Path(scratch) / "main", ignore_errors=True)
             live = {t: live_lines(path, text, command, roots, Path(scratch)) for t, command in commands.items()}
             for chain in _chains(directives):
-                for directive in chain:
+                direct = any(_ARCHITECTURE.search(arm.text) for arm in chain)
+                differs = any(len({arm.line in lines for lines in live.values() if lines}) > 1 for arm in chain)
+                for directive in chain if direct or differs else ():
                     yield {
                         "package": package,
                         "version": version,
@@ -138,16 +141,18 @@ def rows(folder: Path, count: int, targets: Sequence[str]) -> Iterator[Row]:
                     }
 
 
+def _asks(directive: Directive) -> bool:
+    return bool(_ARCHITECTURE.search(directive.text) or _DERIVED.search(directive.text))
+
+
 def _chains(directives: Sequence[Directive]) -> Iterator[list[Directive]]:
-    """The arms of each conditional with a condition that names the architecture."""
+    """The arms of each conditional."""
     open_: list[list[Directive]] = []
     for directive in directives:
         if directive.name in OPENERS:
             open_.append([directive])
         elif directive.name == "endif" and open_:
-            chain = open_.pop()
-            if any(_ARCHITECTURE.search(arm.text) for arm in chain):
-                yield chain
+            yield open_.pop()
         elif directive.name in CONDITIONALS and open_:
             open_[-1].append(directive)
 
