@@ -56,6 +56,7 @@ class Advised:
     because: str = ""  # the word or name it rests on
 
 
+_FEW_TARGETS = 9  # three chips with their suffixes, named one by one
 _SUFFIXED = re.compile(r"(?<![a-z0-9])(?:sm|compute)_?(\d{2,3})[af]\b", re.I)
 
 Rule = Callable[[Weighed], "Advised | None"]
@@ -286,10 +287,16 @@ def _performance(weighed: Weighed) -> Advised | None:
 
 def _sibling(weighed: Weighed) -> Advised | None:
     """A chip of the same family is let in, and what is behind it assembles."""
-    if not weighed.siblings:
+    if not weighed.siblings or _is_refused_by_name(weighed.case):
         return None
     names = ", ".join(f"sm_{sm}" for sm in sorted(weighed.siblings))
     return Advised(Advice.WIDEN_SAFE, weighed.today, f"a sibling is let in: {names}", "sibling")
+
+
+def _is_refused_by_name(case: Case) -> bool:
+    """Whether a condition of its own refuses these few chips: somebody had a reason, which siblings do not refute."""
+    gets = case.shut.gets if case.shut is not None else None
+    return gets is not None and gets.conditional and gets.effect.refuses and 0 < gets.own.bit_count() <= _FEW_TARGETS
 
 
 def _costly(weighed: Weighed) -> Advised | None:
