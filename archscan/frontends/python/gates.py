@@ -37,6 +37,7 @@ from archscan.frontends.python.lists import (
     visit_reader,
     visit_rows,
 )
+from archscan.frontends.python.matches import visit_match
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.notes import (
     comments,
@@ -545,7 +546,7 @@ class ModulePass:
 
     def _comprehension_test(self, path: list[Node]) -> None:
         node = path[-2]
-        if not self.once(node, "filter"):
+        if path[-3].type == "case_clause" or not self.once(node, "filter"):  # a case's guard goes with its case
             return
         self.simple(path, path[-1], Kind.IF, Effect(Does.WORK, line_of(node)), Effect(Does.SKIPS, line_of(node)))
 
@@ -896,6 +897,7 @@ _VISITORS = {
     "return_statement": ModulePass._return,
     "assignment": ModulePass._assignment,
     "if_clause": ModulePass._comprehension_test,
+    "match_statement": visit_match,
     "keyword_argument": visit_keyword,
     "argument_list": visit_argument,
     "decorator": visit_decorator,

@@ -1,0 +1,73 @@
+"""`match` statements over the capability, and windows given as arguments."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.pipeline import report, scan
+
+CATALOG = load()
+
+
+def lines(tmp_path, source: str, target: str) -> list[int]:
+    """The lines of the findings for a target."""
+    file = tmp_path / "module.py"
+    file.write_text("import torch\n" + textwrap.dedent(source))
+    facts = scan([str(file)], CATALOG, ScanSettings(use_cache=False))
+    assert not facts.failed
+    return [f.place.line for f in report(facts, select(target, CATALOG), CATALOG, JudgeSettings()).findings]
+
+
+PAIR = """
+def pick():
+    match torch.cuda.get_device_capability():
+        case (8, 0) | (8, 6):
+            return fast()
+        case (9, _) | (10, _):
+            return newer()
+    return slow()
+"""
+NUMBER = """
+def pick():
+    major, minor = torch.cuda.get_device_capability()
+    match major * 10 + minor:
+        case 80 | 86 | 90:
+            return fast()
+        case other:
+            raise RuntimeError(f"sm_{other} is not supported")
+"""
+GUARD = """
+def pick():
+    match torch.cuda.get_device_capability():
+        case (major, _) if major < 8:
+            raise RuntimeError("too old")
+        case _:
+            return fast()
+"""
+WINDOW = """
+@register("copy", min_cc=80, max_cc=103)
+def copy(x):
+    ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "wanted"),
+    [
+        (PAIR, "sm_120", [7]),
+        (PAIR, "sm_103", []),
+        (PAIR, "sm_89", [5]),
+        (NUMBER, "sm_120", [6]),
+        (NUMBER, "sm_90", []),
+        (GUARD, "sm_120", []),
+        (WINDOW, "sm_120", [3]),
+        (WINDOW, "sm_103", []),
+    ],
+)
+def test_finds_what_a_case_or_window_leaves_out(tmp_path, source, target, wanted):
+    assert lines(tmp_path, source, target) == wanted
