@@ -75,6 +75,7 @@ class PythonFrontEnd:
                 users.setdefault(name, set()).add(index.path)
         asked = frozenset(name for index in indexes.values() for name in index.asks)
         interpreter = Interpreter(graph, knowledge, Lanes(context.catalog.universe))
+        interpreter.asks = asked
         return PythonProject(
             interpreter, {name: frozenset(paths) for name, paths in users.items()}, asked, Recogniser(context.catalog)
         )

@@ -86,6 +86,8 @@ _ENVIRONMENT = re.compile(
 )
 _STEPS = 40_000
 _TRACE = 16
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_LOOKED_AT = 2000
 _MISSING: Any = object()
 
 
@@ -136,6 +138,8 @@ class Interpreter:
         self.environment: dict[str, None] = {}
         self._frames: dict[str, Frame] = {}
         self._seeds: dict[str, Value | None] = {}
+        self._cycles: dict[tuple[int, tuple[object, ...]], int] = {}
+        self.asks: frozenset[str] = frozenset()  # names that ask for the target without saying so
         self._calls: dict[object, tuple[Outcome, tuple[Related, ...]]] = {}
         self._classes: dict[tuple[str, int], ClassV] = {}
 
@@ -409,7 +413,7 @@ class Interpreter:
     def _bound(self, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
         key = ("bind", binding.node.start_byte, binding.name, binding.index)
         if key in frame.busy or self.depth > _DEPTH or self.steps > _STEPS:
-            self.cut_short += 1
+            self._cut(frame, key)
             return Unknown((binding.name,))
         frame.busy.add(key)
         try:
@@ -420,6 +424,7 @@ class Interpreter:
                 self.depth -= 1
         finally:
             frame.busy.discard(key)
+            self._closed(frame, key)
 
     def _value_of(self, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
         kind = binding.kind
@@ -536,7 +541,7 @@ class Interpreter:
         if handler is None:
             return Unknown((oneline(node, 60),))
         if key in frame.busy or self.depth > _DEPTH or self.steps > _STEPS:
-            self.cut_short += 1
+            self._cut(frame, key)
             return Unknown((oneline(node, 60),))
         frame.busy.add(key)
         outer, self.trace = self.trace, []
@@ -549,11 +554,23 @@ class Interpreter:
                 self.depth -= 1
         finally:
             frame.busy.discard(key)
+            self._closed(frame, key)
             mine, self.trace = _distinct(self.trace), outer
         self.trace.extend(mine)
         if whole == self.cut_short:
             frame.memo[key] = (value, mine)
         return value
+
+    def _cut(self, frame: Frame, key: tuple[object, ...]) -> None:
+        """Notes that what is being evaluated met a limit, or the evaluation of `key` that it is a part of."""
+        self.cut_short += 1
+        if key in frame.busy:
+            self._cycles[id(frame), key] = self._cycles.get((id(frame), key), 0) + 1
+
+    def _closed(self, frame: Frame, key: tuple[object, ...]) -> None:
+        """Lets what rests on a whole cycle be remembered: only the parts of the cycle are cut short."""
+        if self._cycles:
+            self.cut_short -= self._cycles.pop((id(frame), key), 0)
 
     def truth(self, value: Value) -> Value:
         """True, False, Unknown or Maybe per lane."""
@@ -1017,7 +1034,34 @@ class Interpreter:
     def _given(self, arguments: list[Node], frame: Frame) -> bool:
         """Whether a name among the arguments holds the target."""
         names = [a for a in arguments if a.type in ("identifier", "attribute", "subscript")]
-        return any(depends(self.evaluate(a, frame)) for a in names)
+        return any(self._may_carry(a, frame) and depends(self.evaluate(a, frame)) for a in names)
+
+    def _may_carry(self, node: Node, frame: Frame, hops: int = 4) -> bool:
+        """Whether an expression may hold the target, by its words and those its names were bound to: no evaluation."""
+        words = set(_WORD.findall((node.text or b"")[:_LOOKED_AT]))
+        return any(is_trigger(word) or self._name_may_carry(word.decode(), frame, hops) for word in words)
+
+    def _name_may_carry(self, name: str, frame: Frame, hops: int) -> bool:
+        if name in self.asks or not hops:
+            return True
+        current: Frame | None = frame
+        while current is not None:
+            if name in current.locals and depends(current.locals[name]):
+                return True
+            bindings = current.scope.bindings.get(name)
+            if bindings:
+                return self._bound_may_carry(name, bindings, current, hops)
+            current = current.parent
+        return False
+
+    def _bound_may_carry(self, name: str, bindings: list[Binding], frame: Frame, hops: int) -> bool:
+        key = (0, hops, f"{name} carries")
+        known = frame.memo.get(key)
+        if known is None:
+            frame.memo[key] = (False, ())  # what is bound to itself
+            values = [b.value for b in bindings if b.value is not None and b.kind not in ("def", "class")]
+            known = frame.memo[key] = (any(self._may_carry(v, frame, hops - 1) for v in values), ())
+        return bool(known[0])
 
     def _by_name(self, name: str, full: str, node: Node) -> Value:
         value = self.knowledge.call(full, name, self.lanes)

@@ -408,12 +408,13 @@ class ModulePass:
         if len(parts) != 3 or below != parts[1] or not self.once(node, "ifexp"):
             return
         outer = len(path) - 2
-        while (
-            outer > 1
-            and path[outer - 1].type == "conditional_expression"
-            and path[outer] == operands(path[outer - 1])[2]
-        ):
-            outer -= 1  # `a if x else b if y else c` is one ladder
+        above = outer
+        while above > 1:  # `a if x else b if y else c` is one ladder, with brackets or without
+            above -= 1
+            if path[above].type == "conditional_expression" and inner(operands(path[above])[2]) == path[outer]:
+                outer = above
+            elif path[above].type != "parenthesized_expression":
+                break
         if path[outer] is not node and outer != len(path) - 2 and not self.once(path[outer], "ifexp"):
             return
         self.traced()
@@ -615,8 +616,8 @@ class ModulePass:
                 return Raise(0, (), node, module)
         return None
 
-    def is_check(self, name: str, raises: list[Raise]) -> bool:
-        """Whether a call that raises is there to check: by its name, or because it does little else."""
+    def is_check(self, name: str) -> bool:
+        """Whether a call written as a statement is there to check, by its name."""
         return any(
             w in name.lower() for w in ("require", "check", "ensure", "assert", "valid", "verify", "raise", "guard")
         )
