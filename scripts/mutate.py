@@ -1,7 +1,7 @@
 """Mutation testing of what decides every verdict: truth and conditions. Prints the score and the mutants that survive.
 
 scripts/mutate.py [--sample N] [--jobs N]: each mutant is one small change of one module; a forked process runs the
-tests with it and must see one fail. Exits with 1 below 90 %. docs/mutants.md explains survivors that change nothing.
+tests with it and must see one fail. Exits with 1 below 90 %.
 """
 
 from __future__ import annotations
