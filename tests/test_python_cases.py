@@ -434,3 +434,30 @@ def test_ifs_that_add_to_a_list_are_no_alternatives() -> None:
         """
     )
     assert [g.reach is None or not g.reach.no for g in found] == [True, True]
+
+
+def test_a_choice_in_brackets_is_part_of_the_ladder() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        cc = torch.cuda.get_device_capability()[0]
+        size = LARGE if cc > 10 else (MEDIUM if cc == 10 else 1)
+        """
+    )
+    assert [yes(gate, i) for i in range(2)] == [{110, 120, 121}, {100, 103}]
+
+
+def test_an_arm_that_only_checks_is_no_loss() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        def run(tile):
+            if torch.cuda.get_device_capability()[0] == 9:
+                if tile not in (64, 128):
+                    raise ValueError("tile")
+            return work(tile)
+        """
+    )
+    assert gate.arms[0].effect.does is Does.NOTHING

@@ -190,12 +190,17 @@ class _Judge:
         obstacle = self._obstacle(branch, taken)
         return obstacle is None or bool(taken & ~obstacle.variants)
 
+    def _asks(self, branch: Branch) -> bool:
+        """Whether the branch is known to ask for the target: what an unknown macro lets in is a guess."""
+        own = self.gate.arms[branch.index].own
+        return not branch.conditional or own.unknown(self.catalog.universe.device) != self.catalog.universe.device
+
     def _obstacle(self, branch: Branch, taken: int) -> Obstacle | None:
         return (
             self._too_large(branch, taken)
             or self._lumped(branch, taken)
             or self._foreign(branch, taken)
-            or self._unassembled(branch, taken)
+            or (self._unassembled(branch, taken) if self._asks(branch) else None)
         )
 
     def _unassembled(self, branch: Branch, taken: int) -> Obstacle | None:

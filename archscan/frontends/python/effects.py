@@ -145,8 +145,12 @@ def _statement(node: Node) -> Effect:
     if kind in ("import_statement", "import_from_statement", "function_definition", "class_definition"):
         return Effect(Does.ASSIGNS if "import" in kind else Does.WORK, line)
     if kind == "if_statement":
-        only_said = all(block_effect(b).does in (Does.LOGS, Does.PRINTS, Does.NOTHING) for _, b in if_arms(node))
-        return Effect(Does.LOGS if only_said else Does.WORK, line)
+        does = {block_effect(block).does for _, block in if_arms(node)}
+        if does <= {Does.RAISES, Does.NOTHING}:  # checks its arguments
+            return Effect(Does.NOTHING, line)
+        return Effect(Does.LOGS if does <= {Does.LOGS, Does.PRINTS, Does.NOTHING} else Does.WORK, line)
+    if kind == "assert_statement" and text(operands(node)[0]) != "False":
+        return Effect(Does.NOTHING, line)
     if kind != "expression_statement" or not node.named_children:
         return Effect(Does.WORK, line)
     expression = node.named_children[0]
