@@ -192,7 +192,13 @@ class Condition:
         if groups is None:
             return Answer(None, subject.origins, because=("a regular expression",))
         self.groups = groups
-        return Answer(bool(groups), subject.origins)
+        return Answer(bool(groups), subject.origins, by_text=_asks_for_digits(pattern.text))
+
+
+def _asks_for_digits(pattern: str) -> bool:
+    """Whether a regular expression only says how many digits a number has (`^[0-9]\\.[0-9]$`), naming none."""
+    named = re.sub(r"\[[^\]]*\]|\{[^}]*\}", "", pattern)
+    return "[0-9" in pattern and not re.search(r"\d", named)
 
 
 def _both(one: Answer, other: Answer) -> Answer:
