@@ -355,6 +355,17 @@ def _portable(weighed: Weighed) -> Advised | None:
     return None
 
 
+def _gap(weighed: Weighed) -> Advised | None:
+    """Older and newer generations are let in, three or more: what all of them run is bound to none."""
+    shut = weighed.case.shut
+    if shut is None or weighed.case.needs.items or weighed.case.gate.kind is Kind.TABLE:
+        return None
+    majors = {sm // 10 for sm in sms(shut.missed.yes & weighed.selection.peers, weighed.catalog.universe)}
+    if len(majors) > 2 and min(majors) < weighed.selection.major < max(majors):
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "older and newer generations are let in")
+    return None
+
+
 def _built(weighed: Weighed) -> Advised | None:
     """A list of what to compile, that nothing beside it keeps to some chips: whether it compiles shows at once."""
     if weighed.case.gate.kind is Kind.BUILD_LIST:
@@ -382,5 +393,6 @@ RULES: tuple[Rule, ...] = (
     _said,
     _tuned,
     _portable,
+    _gap,
     _built,
 )

@@ -551,7 +551,7 @@ def _with_includes(pairing: _Pairing, paths: list[str]) -> list[str]:
         seen[path] = None
         for link in file.links:
             if link.kind is LinkKind.INCLUDES:
-                todo += pairing.project.named_files(link.target)
+                todo += pairing.project.included_files(path, link.target)
     return list(seen)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from bisect import bisect_right
 from collections import defaultdict
@@ -98,6 +99,16 @@ class Project:
                     result[symbol].append(gate)
         return result
 
+    def included_files(self, path: str, reference: str) -> tuple[str, ...]:
+        """The scanned files that an `#include` in `path` means: the one beside it, else those nearest to it."""
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), reference))
+        if beside in self.by_path:
+            return (beside,)
+        parts = [p for p in reference.split("/") if p not in ("", ".", "..")]
+        found = [p for p in self.named_files(reference) if _common_tail(p, parts) == len(parts)]
+        near = max((len(posixpath.commonprefix([p, path]).split("/")) for p in found), default=0)
+        return tuple(p for p in found if len(posixpath.commonprefix([p, path]).split("/")) == near)
+
     def includes(self, path: str, other: str) -> bool:
         """Whether a file includes another one, directly or not."""
         if path not in self._included:
@@ -106,8 +117,8 @@ class Project:
             while todo:
                 file = self.by_path.get(todo.pop())
                 for link in file.links if file else ():
-                    if link.kind is LinkKind.INCLUDES:
-                        found = set(self.named_files(link.target)) - seen
+                    if file and link.kind is LinkKind.INCLUDES:
+                        found = set(self.included_files(file.path, link.target)) - seen
                         seen |= found
                         todo += found
             self._included[path] = frozenset(seen)
