@@ -51,6 +51,15 @@ void launch(cudaDeviceProp const& prop, float* x)
     }
 }
 """
+CHECKED = """\
+void quantize(at::Tensor& out)
+{
+    auto* prop = at::cuda::getCurrentDeviceProperties();
+    int const cc = prop->major * 10 + prop->minor;
+    TORCH_CHECK(cc == 89 || cc == 90 || cc == 100 || cc == 120, "GPU not supported");
+    quantize_kernel(out);
+}
+"""
 
 
 @pytest.mark.parametrize(
@@ -65,6 +74,8 @@ void launch(cudaDeviceProp const& prop, float* x)
         ("a.cmake", NAMED, "sm_120", [(2, "widen-needs-tuning")]),
         ("a.cpp", OUTGROWN.replace("    case LAST:\n", ""), "sm_120", [(6, "leave")]),
         ("a.cpp", OUTGROWN.replace("LAST", "100"), "sm_120", [(6, "widen-needs-tuning")]),
+        ("b.cpp", CHECKED, "sm_110", [(5, "widen-safe")]),
+        ("b.cpp", CHECKED.replace(" || cc == 120", ""), "sm_120", [(5, "widen-needs-tuning")]),
     ],
 )
 def test_reports_the_line_and_advice(tmp_path, name, source, target, wanted):
