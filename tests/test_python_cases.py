@@ -461,3 +461,17 @@ def test_an_arm_that_only_checks_is_no_loss() -> None:
         """
     )
     assert gate.arms[0].effect.does is Does.NOTHING
+
+
+@pytest.mark.parametrize(
+    "source", ["major = int(str(raw).split('.', 1)[0])", "cuda_major, minor = map(int, cuda_version.split('.')[:2])"]
+)
+def test_the_numbers_of_a_version_are_no_capability(source: str) -> None:
+    name = source.split(" ")[0].rstrip(",")
+    assert not gates(f"""
+        def extra(raw, cuda_version):
+            {source}
+            if {name} == 12:
+                return "cuda12"
+            return None
+        """)

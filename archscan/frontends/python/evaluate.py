@@ -145,7 +145,10 @@ class Interpreter:
 
     def forget(self, module: Module) -> None:
         """Drops the trees of a module: values that others hold stay, what they need again is parsed again."""
-        self._frames.pop(module.path, None)
+        frames = [self._frames.pop(module.path, None), *module.memo.values()]
+        for frame in frames:  # what a frame remembers refers to it: nothing would be freed without the cycle collector
+            if isinstance(frame, Frame):
+                frame.memo.clear()
         for key in [key for key in self._classes if key[0] == module.path]:
             del self._classes[key]
         module.memo.clear()
@@ -447,7 +450,8 @@ class Interpreter:
         if kind == "unpack":
             value = self.lanes.lift(lambda v: item_of(v, binding.index, self.lanes), value)
             if isinstance(value, Unknown) and not value.arch:
-                return self._parameter(binding.name, frame)
+                told = self.knowledge.seed_unknown(binding.name, text(binding.value), self.lanes)
+                return Unknown((binding.name,)) if told is None else told
         if isinstance(value, Unknown) and not value.arch:
             seeded = self.knowledge.seed_unknown(binding.name, text(binding.value), self.lanes)
             value = value if seeded is None else seeded
@@ -1283,6 +1287,7 @@ class Interpreter:
         if fall:
             run.returns.append((None, fall, names))
         value = self._combine(run.returns) if run.returns else Unknown(("raises",))
+        frame.memo.clear()
         return Outcome(value, tuple(run.raises))
 
     def _arguments(self, callee: FuncV, args: tuple[Value, ...], keywords: dict[str, Value]) -> dict[str, Value]:

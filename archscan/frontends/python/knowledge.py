@@ -36,7 +36,9 @@ _PROPERTIES = re.compile(r"prop|cap\b|capab|\bcc\b|device_info|gpu_info", re.IGN
 
 _OTHER = re.compile(
     r"multi_processor|architectures|smem|shared_mem|version|config|num_|count|softmax|platform\.machine|len\("
+    r"|\.split\(\s*[\"']\."  # a version's numbers: of the toolkit, the driver, a package
 )
+_ASKS = re.compile(r"capab|sm_version|compute", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Knowledge:
 
     def seed_unknown(self, name: str, source: str, lanes: Lanes) -> Value | None:
         """What a name carries by convention although nobody can tell what it was assigned."""
-        return None if _OTHER.search(source) else self.seed(name, lanes)
+        return None if _OTHER.search(source) and not _ASKS.search(source) else self.seed(name, lanes)
 
     def seed_attribute(self, full: str, name: str, lanes: Lanes) -> Value | None:
         """What an unresolved attribute carries by convention."""
