@@ -11,7 +11,8 @@ from archscan.model.gate import Gate
 
 _WORKAROUND = re.compile(
     r"work[\s-]?arounds?\b|\bquirks?\b|\bpicky\b|\b(?:hardware|driver|compiler|ptxas|library)\s+bug|\berrat(?:a|um)\b"
-    r"|\bdead-?locks?\b|\bmiscompil|\bfaults? on\b|\bhangs? on (?:sm|gb|[abh]\d)",
+    r"|\bdead-?locks?\b|\bmiscompil|\bfaults? on\b|\bhangs? on (?:sm|gb|[abh]\d)"
+    r"|\bdoes(?:n't| not) (?:reliably|honou?r|guarantee)|\bunreliabl",
     re.I,
 )
 _KNOWN_BAD = re.compile(
