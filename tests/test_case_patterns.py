@@ -51,6 +51,18 @@ void launch(cudaDeviceProp const& prop, float* x)
     }
 }
 """
+SUFFIXED = """\
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM120_ALL)
+#define HAS_SETMAXNREG 1
+#endif
+template <int N>
+__device__ inline void release()
+{
+#ifdef HAS_SETMAXNREG
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+#endif
+}
+"""
 CHECKED = """\
 void quantize(at::Tensor& out)
 {
@@ -74,6 +86,7 @@ void quantize(at::Tensor& out)
         ("a.cmake", NAMED, "sm_120", [(2, "widen-needs-tuning")]),
         ("a.cpp", OUTGROWN.replace("    case LAST:\n", ""), "sm_120", [(6, "leave")]),
         ("a.cpp", OUTGROWN.replace("LAST", "100"), "sm_120", [(6, "widen-needs-tuning")]),
+        ("c.cuh", SUFFIXED, "sm_120f", [(1, "widen-safe"), (7, "pair")]),
         ("b.cpp", CHECKED, "sm_110", [(5, "widen-safe")]),
         ("b.cpp", CHECKED.replace(" || cc == 120", ""), "sm_120", [(5, "widen-needs-tuning")]),
     ],

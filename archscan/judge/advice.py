@@ -340,7 +340,8 @@ def _said(weighed: Weighed) -> Advised | None:
 def _tuned(weighed: Weighed) -> Advised | None:
     case = weighed.case
     chosen = constant(case.arm.effect.value) if case.arm and case.gets.refuses else None
-    if weighed.today is Consequence.DEGRADED_TUNING or (chosen is not None and chosen > 1):
+    seen = case.needs.sure and case.gate.layer in COMPILED  # an instruction is lost, not a number
+    if (weighed.today is Consequence.DEGRADED_TUNING and not seen) or (chosen is not None and chosen > 1):
         return Advised(Advice.WIDEN_NEEDS_TUNING, weighed.today, "constants chosen for other chips")
     return None
 
