@@ -45,10 +45,11 @@ def needed_names(files: Iterable[Sequence[Directive]]) -> tuple[frozenset[str], 
                 queue += mentioned(parsed[1]) if parsed else ()
                 fresh.update(_PASTED.findall(text) if "##" in text else ())
             fresh -= prefixes
-            prefixes |= fresh
-            made = [other for other in bodies if fresh and other.startswith(tuple(fresh))]
-            pasted.update(made)
-            queue += made
+            if fresh:
+                prefixes |= fresh
+                made = [other for other in bodies if other.startswith(tuple(fresh))]
+                pasted.update(made)
+                queue += made
     return frozenset(found), frozenset(pasted)
 
 
