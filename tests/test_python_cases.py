@@ -467,7 +467,7 @@ def test_an_arm_that_only_checks_is_no_loss() -> None:
     "source", ["major = int(str(raw).split('.', 1)[0])", "cuda_major, minor = map(int, cuda_version.split('.')[:2])"]
 )
 def test_the_numbers_of_a_version_are_no_capability(source: str) -> None:
-    name = source.split(" ")[0].rstrip(",")
+    name = source.partition(" ")[0].rstrip(",")
     assert not gates(f"""
         def extra(raw, cuda_version):
             {source}
