@@ -30,6 +30,13 @@ if(NOT ARCH MATCHES "^[0-9]\\\\.[0-9]$")
   message(FATAL_ERROR "bad compute capability ${ARCH}")
 endif()
 """
+MATCHED = """\
+set(ARCH "12.0" CACHE STRING "compute capability")
+string(REGEX MATCH "^[0-9]\\.[0-9]" KNOWN "${ARCH}")
+if(NOT KNOWN)
+  message(FATAL_ERROR "bad compute capability ${ARCH}")
+endif()
+"""
 NAMED = """\
 set(ARCH "12.0" CACHE STRING "compute capability")
 if(NOT ARCH MATCHES "^(8|9)\\\\.[0-9]$")
@@ -83,6 +90,7 @@ void quantize(at::Tensor& out)
         ("a.cu", BOUNDED, "sm_86", []),
         ("a.cmake", DIGITS, "sm_120", [(2, "widen-safe")]),
         ("a.cmake", DIGITS, "sm_90", []),
+        ("a.cmake", MATCHED, "sm_120", [(3, "widen-safe")]),
         ("a.cmake", NAMED, "sm_120", [(2, "widen-needs-tuning")]),
         ("a.cpp", OUTGROWN.replace("    case LAST:\n", ""), "sm_120", [(6, "leave")]),
         ("a.cpp", OUTGROWN.replace("LAST", "100"), "sm_120", [(6, "widen-needs-tuning")]),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from archscan.frontends.build.patterns import matched
+from archscan.frontends.build.patterns import asks_for_digits, matched
 from archscan.frontends.build.values import Origin, Value
 
 _TRUE = frozenset({"1", "ON", "YES", "TRUE", "Y"})
@@ -159,7 +159,7 @@ class Condition:
             value, constant = found, None if found.text is None else _constant(found.text) is not False
         elif constant is None:
             constant = False  # a quoted text that is no true constant
-        return Answer(constant, value.origins, because=value.because)
+        return Answer(constant, value.origins, by_text=value.by_text, because=value.because)
 
     def _binary(self, left: Word, operator: str, right: Word) -> Answer:
         one = self._resolved(left)
@@ -192,13 +192,7 @@ class Condition:
         if groups is None:
             return Answer(None, subject.origins, because=("a regular expression",))
         self.groups = groups
-        return Answer(bool(groups), subject.origins, by_text=_asks_for_digits(pattern.text))
-
-
-def _asks_for_digits(pattern: str) -> bool:
-    """Whether a regular expression only says how many digits a number has (`^[0-9]\\.[0-9]$`), naming none."""
-    named = re.sub(r"\[[^\]]*\]|\{[^}]*\}", "", pattern)
-    return "[0-9" in pattern and not re.search(r"\d", named)
+        return Answer(bool(groups), subject.origins, by_text=asks_for_digits(pattern.text))
 
 
 def _both(one: Answer, other: Answer) -> Answer:

@@ -52,3 +52,9 @@ def replaced(pattern: str, replacement: str, subject: str) -> str | None:
         return "".join(texts)
 
     return expression.sub(fill, subject)
+
+
+def asks_for_digits(pattern: str) -> bool:
+    """Whether a regular expression only says how many digits a number has (`^[0-9]\\.[0-9]$`), naming none."""
+    named = re.sub(r"\[[^\]]*\]|\{[^}]*\}", "", pattern)
+    return "[0-9" in pattern and not re.search(r"\d", named)

@@ -34,7 +34,8 @@ def string(values: list[Value], find: Callable[[str], Value | None]) -> Assigned
     made = _string(words, find)
     if made is None:
         return _outputs(values, Value(None, origins, ("string()",)))
-    return {name: Value(text, origins | _own(name, words, find)) for name, text in made.items()}
+    by_text = words[:2] == ["REGEX", "MATCH"] and patterns.asks_for_digits(words[2])
+    return {name: Value(text, origins | _own(name, words, find), by_text=by_text) for name, text in made.items()}
 
 
 def _own(name: str, words: list[str], find: Callable[[str], Value | None]) -> frozenset[Origin]:

@@ -15,6 +15,7 @@ class Value:
     text: str | None
     origins: frozenset[Origin] = frozenset()
     because: tuple[str, ...] = ()
+    by_text: bool = False  # what a regular expression left that counts digits
 
     @property
     def items(self) -> tuple[str, ...]:
