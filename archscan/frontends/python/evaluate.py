@@ -984,6 +984,7 @@ class Interpreter:
             for test in tests:
                 keep = self._kleene(True, keep, self.truth(self.evaluate(test, one)))
             result = self._kept(result, keep, self.evaluate(body, one))
+            one.memo.clear()
         return result
 
     def _kept(self, items: Value, keep: Value, item: Value) -> Value:
