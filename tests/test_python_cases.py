@@ -475,3 +475,19 @@ def test_the_numbers_of_a_version_are_no_capability(source: str) -> None:
                 return "cuda12"
             return None
         """)
+
+
+def test_a_choice_behind_another_question_stays_a_gate() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        def backend(is_diffusion):
+            return (
+                "plain"
+                if is_diffusion
+                else ("fast" if torch.cuda.get_device_capability()[0] == 10 else "plain")
+            )
+        """
+    )
+    assert (gate.place.line, yes(gate)) == (8, {100, 103})

@@ -412,6 +412,8 @@ class ModulePass:
         while above > 1:  # `a if x else b if y else c` is one ladder, with brackets or without
             above -= 1
             if path[above].type == "conditional_expression" and inner(operands(path[above])[2]) == path[outer]:
+                if not answer(self.interpreter, operands(path[above])[1], self.frame(path[: above + 1])).arch:
+                    break  # another question decides first
                 outer = above
             elif path[above].type != "parenthesized_expression":
                 break
