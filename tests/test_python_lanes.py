@@ -45,3 +45,17 @@ def test_a_function_that_binds_a_name_to_itself_still_answers() -> None:
     )
     assert {t.sm for t in UNIVERSE.members(gate.arms[0].assumed.yes)} == {120, 121}
     assert 110 in {t.sm for t in UNIVERSE.members(gate.arms[0].assumed.no)}
+
+
+@pytest.mark.parametrize(("bounds", "open_for"), [("80, 90", {80, 86, 89}), ("90, 104", {90, 100, 103})])
+def test_range_holds_its_numbers_without_the_end(bounds: str, open_for: set[int]) -> None:
+    (gate,) = gates(
+        f"""
+        def pick(cc):
+            if cc in range({bounds}):
+                return fast()
+            raise RuntimeError("not for this GPU")
+        """
+    )
+    assert {t.sm for t in UNIVERSE.members(gate.arms[0].own.yes)} == open_for
+    assert gate.rest.refuses

@@ -191,6 +191,13 @@ def apply_method(method: BuiltinMethod, items: tuple[Value, ...]) -> Value:
     return ListV(result) if isinstance(result, list) else result
 
 
+def _numbers(numbers: range) -> Value:
+    """The numbers of a range as a list, if they can be targets: a longer one is a count of something else."""
+    return ListV(numbers) if len(numbers) <= _LONGEST_RANGE else Unknown(("range",))
+
+
+_LONGEST_RANGE = 100
+
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
@@ -223,7 +230,8 @@ METHODS = frozenset(
 
 CALLABLE: dict[str, Callable[..., Any]] = {
     "int": int, "str": str, "float": float, "bool": bool, "tuple": tuple, "list": ListV, "set": SetV,
-    "frozenset": SetV, "sorted": lambda v: ListV(sorted(v)), "min": min, "max": max, "len": len, "any": any, "all": all,
+    "frozenset": SetV, "range": lambda *bounds: _numbers(range(*bounds)),
+    "sorted": lambda v: ListV(sorted(v)), "min": min, "max": max, "len": len, "any": any, "all": all,
 }  # fmt: skip
 
 
