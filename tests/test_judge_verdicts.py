@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_gates import gate, kernel, only, report, truth
 
 from archscan.model.gate import Does, Effect, Kind, Layer
+from archscan.model.truth import Truth
 
 RAISES, REFUSES, NOTHING = Effect(Does.RAISES), Effect(Does.REFUSES, value="False"), Effect(Does.NOTHING)
 WORK, TRAPS, ERRORS = Effect(Does.WORK), Effect(Does.TRAPS), Effect(Does.ERRORS)
@@ -155,3 +158,11 @@ def test_what_is_older_among_those_that_get_there():
 def test_a_switch_that_is_set_to_off():
     off = Effect(Does.REFUSES, value="use_fast=False")
     assert lines(report(gate(lambda t: t.sm != 90, does=(off,)))) == [(10, "excluded")]
+
+
+def test_an_arm_that_asks_for_something_else_serves_nobody():
+    ladder = gate(lambda t: True, lambda t: t.major == 10, None, does=(WORK, WORK, WORK))
+    unknown = replace(ladder.arms[0], own=Truth(0, 0), truth=Truth(0, 0))
+    middle, last = (replace(arm, truth=arm.own, assumed=arm.own) for arm in ladder.arms[1:])
+    middle_no = replace(last, truth=~middle.own, assumed=~middle.own)
+    assert lines(report(replace(ladder, arms=(unknown, middle, middle_no)))) == [(20, "excluded")]

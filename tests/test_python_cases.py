@@ -491,3 +491,20 @@ def test_a_choice_behind_another_question_stays_a_gate() -> None:
         """
     )
     assert (gate.place.line, yes(gate)) == (8, {100, 103})
+
+
+def test_an_else_behind_another_question_serves_the_rest() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        def run(plain, x):
+            if plain:
+                return usual(x)
+            elif torch.cuda.get_device_capability()[0] == 10:
+                return fast(x)
+            else:
+                return slow(x)
+        """
+    )
+    assert (yes(gate, 1), yes(gate, 2) & {90, 100, 120}) == ({100, 103}, {90, 120})

@@ -296,7 +296,9 @@ def _sibling(weighed: Weighed) -> Advised | None:
 def _is_refused_by_name(case: Case) -> bool:
     """Whether a condition of its own refuses these few chips: somebody had a reason, which siblings do not refute."""
     gets = case.shut.gets if case.shut is not None else None
-    return gets is not None and gets.conditional and gets.effect.refuses and 0 < gets.own.bit_count() <= _FEW_TARGETS
+    if gets is None or not gets.conditional or not gets.effect.refuses:
+        return False
+    return 0 < (gets.own or gets.yes).bit_count() <= _FEW_TARGETS
 
 
 def _costly(weighed: Weighed) -> Advised | None:

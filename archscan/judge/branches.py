@@ -24,6 +24,7 @@ class Branch:
     effect: Effect
     digest: str = ""
     conditional: bool = True  # has a condition of its own (neither else nor rest)
+    asks: bool = True  # its condition says something about some target: else nobody knows who takes it
 
     @property
     def works(self) -> bool:
@@ -44,6 +45,7 @@ def branches(gate: Gate, universe: Universe) -> tuple[Branch, ...]:
             effect=arm.effect,
             digest=arm.digest,
             conditional=not arm.is_else,
+            asks=arm.is_else or bool((arm.own.yes | arm.own.no) & device),
         )
         for i, arm in enumerate(gate.arms)
     )

@@ -84,6 +84,8 @@ def _shut(
     universe: Universe,
     can_run: CanRun,
 ) -> Shut | None:
+    asked = [b for b in landing if b.asks]
+    landing = asked or landing  # another question may decide first; this one is about those it leaves
     served = [b for b in landing if b.works and b.conditional]
     good = [b for b in served if can_run(b)]
     if good:

@@ -314,8 +314,8 @@ class ModulePass:
         left = reach
         for (condition, block, statement), own in zip(parts, answers, strict=True):
             effective = left & (own if own.arch else met(self.interpreter, own, condition or block))
-            if condition is not None and condition.type == "else":
-                effective = left
+            if condition is None:  # earlier arms that ask for something else are taken as not taken
+                effective = replace(effective, assumed=left.assumed)
             arms.append(self._arm(condition, block, statement, own, effective, frame))
             if own.arch or own.truth.yes | own.truth.no:
                 left = left & passed(self.interpreter, own)
