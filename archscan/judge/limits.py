@@ -98,6 +98,7 @@ def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catal
         if (
             differs
             and other.conditional
+            and other.own & selection.peers  # asks for the chip alone
             and alike
             and all(a == own for a in alike)
             and _SIZES.match(other.effect.value or "")
