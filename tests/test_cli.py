@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -262,7 +263,11 @@ def test_sigint_exits_with_130(environment: dict[str, str]) -> None:
         "sys.exit(cli.run(['--target', 'sm120', '.']))"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", code],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - background jobs ignore it
     )
     assert process.stdout and process.stderr
     process.stdout.readline()

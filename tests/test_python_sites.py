@@ -26,6 +26,7 @@ CORPORA = os.environ.get("ARCHSCAN_CORPORA", "")
 def test_labelled_sites_are_decided_right() -> None:
     context = Context(load(), ScanSettings())
     labelled = sites()
+    _need({site.package for site in labelled})
     score: Counter[str] = Counter()
     for package in sorted({site.package for site in labelled}):
         facts = _facts(Path(CORPORA) / package, paths(package, labelled), context)
@@ -44,11 +45,19 @@ def test_known_gates_shut_out_the_target_and_lookalikes_are_silent() -> None:
     rows = [
         json.loads(line) for line in (Path(__file__).parent / "data" / "python_real.jsonl").read_text().splitlines()
     ]
+    _need({row["package"] for row in rows})
     for package in sorted({row["package"] for row in rows}):
         mine = [row for row in rows if row["package"] == package]
         facts = _facts(Path(CORPORA) / package, {row["path"] for row in mine}, context)
         for row in mine:
             assert _shut(context, facts.get(row["path"]), row) == (row["gate"], row["excluded"]), row
+
+
+def _need(packages: set[str]) -> None:
+    """Skips where a package is not there: what is not read cannot be judged."""
+    missing = sorted(package for package in packages if not (Path(CORPORA) / package).is_dir())
+    if missing:
+        pytest.skip(f"ARCHSCAN_CORPORA lacks {', '.join(missing)}")
 
 
 def _shut(context: Context, facts: FileFacts | None, row: dict[str, Any]) -> tuple[bool, bool]:

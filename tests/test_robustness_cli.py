@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -179,7 +180,12 @@ def test_an_interrupt_ends_at_once_with_130_and_nothing_written(tmp_path: Path) 
     report.write_text("old")
     command = [sys.executable, "-m", "archscan", "-t", "sm120", "-f", "json", "-j", "2", "-o", str(report), str(base)]
     process = subprocess.Popen(
-        command, env=environment(tmp_path / "c"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        env=environment(tmp_path / "c"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - background jobs ignore it
     )
     time.sleep(1.0)
     assert process.poll() is None, process.communicate()
