@@ -58,6 +58,20 @@ def test_second_run_changes_nothing(tree: Path, journal: Journal) -> None:
     assert len(journal.runs()) == 1
 
 
+def test_the_latest_run_is_reverted_even_after_many_in_one_second(
+    tree: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.strftime", lambda *_: "20260101-000000")
+    data = OLD["b.py"]
+    for number in range(12):
+        new = b"x = [%d]\n" % number
+        run = apply([Change(tree / "b.py", digest(data), new)], journal, str(number))
+        data = new
+    assert run is not None and journal.find(None) == run
+    revert(journal)
+    assert (tree / "b.py").read_bytes() == b"x = [10]\n"
+
+
 def test_revert_refuses_a_later_edit_unless_forced(tree: Path, journal: Journal) -> None:
     apply(changes(tree), journal, "open")
     (tree / "b.py").write_bytes(b"x = [9, 12, 13]\n")

@@ -127,9 +127,9 @@ class Journal:
     def _new_id(self) -> str:
         stamp = time.strftime("%Y%m%d-%H%M%S")
         number = 1
-        while (self.directory / f"{stamp}-{number}").exists():
+        while (self.directory / f"{stamp}-{number:03d}").exists():
             number += 1
-        return f"{stamp}-{number}"
+        return f"{stamp}-{number:03d}"  # padded, so that names sort by age
 
     def _make(self, folder: Path) -> None:
         try:
