@@ -17,7 +17,7 @@ from archscan.frontends.python.modules import Graph, PythonIndex
 from archscan.frontends.python.triggers import asks, deciding, generated, is_asked, may_hold_gates, mentions, triggers
 from archscan.frontends.python.values import Lanes
 from archscan.frontends.suppressions import suppressions
-from archscan.model.facts import FileFacts, Source
+from archscan.model.facts import FileFacts, Origin, Source
 
 
 @dataclass(eq=False)
@@ -81,7 +81,9 @@ class PythonFrontEnd:
         )
 
     def gates(self, index: PythonIndex, project: PythonProject, context: Context) -> FileFacts:
-        """The gates of one file."""
+        """The gates of one file. Copies of others' packages are read for what they define, unless asked for."""
+        if index.origin is Origin.VENDORED and not context.settings.include_vendored:
+            return FileFacts(index.path, index.size, index.origin, index.evidence, index.root, links=index.links)
         module = project.interpreter.graph.modules[index.path]
         extra = [name for name in sorted(index.mentions & project.asks) if is_asked(index.data, name.encode())]
         gates = ModulePass(project.interpreter, module, project.users, project.recogniser)
