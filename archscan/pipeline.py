@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from archscan.catalog.types import Catalog
 from archscan.engine import Watch, run
-from archscan.frontends.protocol import Context, Overlay
+from archscan.frontends.protocol import Context
 from archscan.model.facts import Facts
 from archscan.model.finding import Finding
 from archscan.model.gate import Place
@@ -26,7 +26,7 @@ def scan(
     paths: Sequence[str],
     catalog: Catalog,
     settings: ScanSettings,
-    overlay: Overlay | None = None,
+    overlay: Mapping[str, bytes] | None = None,
     mapper: Mapper | None = None,
     watch: Watch | None = None,
 ) -> Facts:
@@ -37,7 +37,7 @@ def scan(
     many are read. Raises archscan.errors.UserError if there is nothing to scan.
     """
     discovery = discover(paths, settings, vendored_trees(catalog.packages))
-    return run(discovery, Context(catalog, settings), dict((overlay or Overlay()).files), mapper, watch)
+    return run(discovery, Context(catalog, settings), overlay, mapper, watch)
 
 
 def report(

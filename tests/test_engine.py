@@ -15,7 +15,7 @@ import pytest
 from archscan import cache, engine, pipeline
 from archscan.catalog.types import Catalog, MacroFacts
 from archscan.frontends import registry
-from archscan.frontends.protocol import Context, Overlay
+from archscan.frontends.protocol import Context
 from archscan.model.facts import Facts, FileFacts, Link, LinkKind, Source
 from archscan.model.settings import ScanSettings
 from archscan.model.target import HOST, Target, Universe
@@ -261,7 +261,7 @@ def test_other_rules_are_other_entries(project: Path, words: list[str]) -> None:
 
 def test_overlaid_bytes_are_never_kept(project: Path) -> None:
     first = scan(project, cached=True)
-    overlay = Overlay((("d0/f03.cu", b"other words"),))
+    overlay = {"d0/f03.cu": b"other words"}
     assert scan(project, cached=True, overlay=overlay) != first
     assert scan(project, cached=True) == first
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -38,18 +38,3 @@ class FrontEnd(Protocol):
     def link(self, indexes: Mapping[str, Any], context: Context) -> Any: ...
 
     def gates(self, index: Any, project: Any, context: Context) -> FileFacts: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Overlay:
-    """Bytes that stand for a file's content without being written: used to verify fixes before they touch a disk."""
-
-    files: tuple[tuple[str, bytes], ...] = ()
-
-    def apply(self, sources: Iterable[Source]) -> list[Source]:
-        """The sources with overlaid bytes in place of their own."""
-        replaced = dict(self.files)
-        return [
-            Source(s.path, replaced[s.path], s.disk, s.origin, s.evidence, s.root) if s.path in replaced else s
-            for s in sources
-        ]
