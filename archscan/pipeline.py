@@ -60,6 +60,8 @@ def report(
 
         chained = with_consumers(chained, code)
     kept = wanted(chained.findings, settings)
+    if len(kept) == len(chained.findings):
+        return chained
     filtered = len(_places(chained.findings, facts) - _places(kept, facts))
     hidden = (*chained.hidden, ("filtered out", filtered)) if filtered else chained.hidden
     return replace(chained, findings=kept, hidden=hidden)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from archscan.catalog.types import Catalog
-from archscan.judge.branches import REST, sms
+from archscan.judge.branches import REST, Branch
 from archscan.judge.cases import LISTS, Case
 from archscan.judge.features import COMPILED
 from archscan.judge.limits import constant
@@ -24,6 +24,7 @@ class Weighed:
     """A case with everything that advice can rest on."""
 
     case: Case
+    ways: tuple[Branch, ...]  # of its gate
     today: Consequence
     pairs: tuple[Pair, ...]
     routed: bool  # the host launches what is behind it for other targets only
@@ -38,7 +39,7 @@ class Weighed:
         shut = self.case.shut
         if shut is None:
             return frozenset()
-        taken = sms(shut.missed.yes & self.selection.peers, self.catalog.universe)
+        taken = self.catalog.universe.sms(shut.missed.yes & self.selection.peers)
         return frozenset(sm for sm in taken if sm // 10 == self.selection.major)
 
     def half(self, *halves: Half, admits: bool | None = None) -> tuple[Pair, ...]:
@@ -238,7 +239,7 @@ def _outgrown(weighed: Weighed, named: frozenset[int]) -> bool:
     10.x and 11.x count as one: tensor memory came with both.
     """
     shut = weighed.case.shut
-    taken = sms(shut.missed.yes & weighed.selection.peers, weighed.catalog.universe) if shut else set()
+    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers) if shut else set()
     return max(map(_generation, taken), default=0) > max(map(_generation, named))
 
 
@@ -363,7 +364,7 @@ def _gap(weighed: Weighed) -> Advised | None:
     shut = weighed.case.shut
     if shut is None or weighed.case.needs.items or weighed.case.gate.kind is Kind.TABLE:
         return None
-    majors = {sm // 10 for sm in sms(shut.missed.yes & weighed.selection.peers, weighed.catalog.universe)}
+    majors = {sm // 10 for sm in weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers)}
     if len(majors) > 2 and min(majors) < weighed.selection.major < max(majors):
         return Advised(Advice.WIDEN_SAFE, weighed.today, "older and newer generations are let in")
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from archscan.judge.branches import REST, branches
+from archscan.judge.branches import REST
 from archscan.judge.cases import Case
 from archscan.judge.project import Project
 from archscan.judge.verdicts import nearness
@@ -15,9 +15,7 @@ from archscan.model.target import Selection, Universe
 Key = tuple[str, Kind, str]
 
 
-def without_served(
-    cases: Iterable[Case], project: Project, selection: Selection, universe: Universe
-) -> tuple[Case, ...]:
+def without_served(cases: Iterable[Case], project: Project, selection: Selection) -> tuple[Case, ...]:
     """The cases without those of a choice that serves the target; of one that does not, the nearest alone remains."""
     kept: list[Case] = []
     missed: dict[Key, list[Case]] = defaultdict(list)
@@ -25,10 +23,10 @@ def without_served(
         key = _key(case.gate) if case.shut is not None else None
         if key is None:
             kept.append(case)
-        elif not _served(case, key, project, selection, universe):
+        elif not _served(case, key, project, selection):
             missed[key].append(case)
     for found in missed.values():
-        kept.append(min(found, key=lambda c: _nearness(c, selection, universe)))
+        kept.append(min(found, key=lambda c: _nearness(c, selection, project.universe)))
     return tuple(kept)
 
 
@@ -41,10 +39,10 @@ def _key(gate: Gate) -> Key | None:
     return None
 
 
-def _served(case: Case, key: Key, project: Project, selection: Selection, universe: Universe) -> bool:
+def _served(case: Case, key: Key, project: Project, selection: Selection) -> bool:
     """Whether another gate of the choice gives the target what it needs; one that encloses the case is no other."""
     return any(
-        gate is not case.gate and _key(gate) == key and not _encloses(gate, case) and _serves(gate, selection, universe)
+        gate is not case.gate and _key(gate) == key and not _encloses(gate, case) and _serves(gate, project, selection)
         for gate in project.by_path[case.gate.path].gates
     )
 
@@ -53,9 +51,8 @@ def _encloses(gate: Gate, case: Case) -> bool:
     return any(a.body is not None and a.body.line <= case.gate.place.line <= a.body.end_line for a in gate.arms)
 
 
-def _serves(gate: Gate, selection: Selection, universe: Universe) -> bool:
-    ways = branches(gate, universe)
-    return any(b.yes & selection.mask and b.works and b.conditional for b in ways if b.index != REST)
+def _serves(gate: Gate, project: Project, selection: Selection) -> bool:
+    return any(b.yes & selection.mask and b.works and b.conditional for b in project.ways(gate) if b.index != REST)
 
 
 def _nearness(case: Case, selection: Selection, universe: Universe) -> tuple[int, int, int]:

@@ -71,12 +71,3 @@ def same_result(one: Branch, other: Branch) -> bool:
         return True
     value = one.effect.value
     return one.effect.does == other.effect.does and value is not None and value == other.effect.value
-
-
-def sms(mask: int, universe: Universe) -> frozenset[int]:
-    """The SMs of a mask, whichever of their variants is in it."""
-    found = set()
-    for i, target in enumerate(universe.targets):
-        if mask >> i & 1 and target.sm:
-            found.add(target.sm)
-    return frozenset(found)

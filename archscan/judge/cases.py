@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
-from archscan.judge.branches import REST, Branch, branches, sms
+from archscan.judge.branches import REST, Branch
 from archscan.judge.features import COMPILED, Need, Needs, needs_to_open, needs_when_taken
 from archscan.judge.limits import OPT_IN, THREADS, Overrun, constant, limit, lumped, overrun, source, tabled_limit
 from archscan.judge.notes import images, shared_bytes
@@ -77,42 +77,55 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
     recogniser = Recogniser(catalog)
     for file in project.files:
         before = len(cases)
+        shown = is_shown(file)
         for gate in file.gates:
-            judged = _Judge(file, gate, project, selection, catalog, is_shown(file), recogniser)
+            judged = _Judge(file, gate, project, selection, catalog, shown, recogniser)
             verdict = judged.verdict()
             if isinstance(verdict, Undecided):
                 undecided.append((file, gate, verdict.unknowns))
             elif verdict is not None and (case := judged.excluded(verdict)):
                 cases.append(case)
             cases += judged.admitted()
-        cases += _oversized(file, selection, catalog, cases[before:])
+        cases += _oversized(file, project, selection, catalog, cases[before:])
     return Found(tuple(cases), tuple(undecided))
 
 
-@dataclass(frozen=True, slots=True)
 class _Judge:
     """One gate with everything needed to look at it."""
 
-    file: FileFacts
-    gate: Gate
-    project: Project
-    selection: Selection
-    catalog: Catalog
-    is_shown: bool
-    recogniser: Recogniser
+    def __init__(
+        self,
+        file: FileFacts,
+        gate: Gate,
+        project: Project,
+        selection: Selection,
+        catalog: Catalog,
+        is_shown: bool,
+        recogniser: Recogniser,
+    ) -> None:
+        self.file = file
+        self.gate = gate
+        self.ways = project.ways(gate)
+        self.project = project
+        self.selection = selection
+        self.catalog = catalog
+        self.is_shown = is_shown
+        self.recogniser = recogniser
+        self._obstacles: dict[int, Obstacle | None] = {}
 
     def verdict(self) -> Shut | Undecided | None:
         if self.gate.kind is Kind.RESOURCE:
             return None
-        verdict = decide(self.gate, self.selection, self.catalog.universe, self._can_run)
+        universe = self.catalog.universe
+        verdict = decide(self.gate, self.ways, self.selection, universe, self._can_run)
         if verdict is None and self.is_shown and any(a.effect.refuses for a in self.gate.arms):
-            return spared(self.gate, self.selection, self.catalog.universe) if self._words().workaround else None
+            return spared(self.ways, self.selection, universe) if self._words().workaround else None
         return verdict
 
     def excluded(self, shut: Shut) -> Case | None:
         """The case of a gate that shuts the target out; None where the target's own branch is right for it."""
         gate, guarded = self.gate, shut.missed.index
-        held = tabled_limit(branches(gate, self.catalog.universe), self.catalog)
+        held = tabled_limit(self.ways, self.catalog)
         own = limit(self.catalog, self.selection.sm, held) if held else None
         if own is not None and constant(shut.gets.effect.value) == own:
             return None
@@ -145,7 +158,7 @@ class _Judge:
         if shut.why is not Why.UNSUITED:
             return False
         own = limit(self.catalog, self.selection.sm, OPT_IN)
-        numbers = sms(shut.missed.yes, self.catalog.universe)
+        numbers = self.catalog.universe.sms(shut.missed.yes)
         return own is not None and all(limit(self.catalog, sm, OPT_IN) == own for sm in numbers)
 
     def _needs_of(self, shut: Shut) -> Needs:
@@ -163,11 +176,10 @@ class _Judge:
 
     def admitted(self) -> Iterator[Case]:
         """One case for the first branch that the target takes and cannot run."""
-        for branch in branches(self.gate, self.catalog.universe):
-            taken = branch.yes & self.selection.mask
-            if branch.index == REST or not taken or not branch.works:
+        for branch in self.ways:
+            if branch.index == REST or not branch.yes & self.selection.mask or not branch.works:
                 continue
-            obstacle = self._obstacle(branch, taken)
+            obstacle = self._obstacle(branch)
             if obstacle is not None:
                 arm = self.gate.arms[branch.index]
                 yield Case(
@@ -184,18 +196,22 @@ class _Judge:
                 return
 
     def _can_run(self, branch: Branch) -> bool:
-        taken = branch.yes & self.selection.mask
         if branch.index == REST:
             return True
-        obstacle = self._obstacle(branch, taken)
-        return obstacle is None or bool(taken & ~obstacle.variants)
+        obstacle = self._obstacle(branch)
+        return obstacle is None or bool(branch.yes & self.selection.mask & ~obstacle.variants)
 
     def _asks(self, branch: Branch) -> bool:
         """Whether the branch is known to ask for the target: what an unknown macro lets in is a guess."""
         own = self.gate.arms[branch.index].own
         return not branch.conditional or own.unknown(self.catalog.universe.device) != self.catalog.universe.device
 
-    def _obstacle(self, branch: Branch, taken: int) -> Obstacle | None:
+    def _obstacle(self, branch: Branch) -> Obstacle | None:
+        if branch.index not in self._obstacles:
+            self._obstacles[branch.index] = self._found_obstacle(branch, branch.yes & self.selection.mask)
+        return self._obstacles[branch.index]
+
+    def _found_obstacle(self, branch: Branch, taken: int) -> Obstacle | None:
         return (
             self._too_large(branch, taken)
             or self._lumped(branch, taken)
@@ -205,7 +221,8 @@ class _Judge:
 
     def _unassembled(self, branch: Branch, taken: int) -> Obstacle | None:
         arm = self.gate.arms[branch.index]
-        if not arm.features:
+        known = [self.catalog.features[u.feature].mask for u in arm.features if u.feature in self.catalog.features]
+        if all(taken & mask == taken for mask in known):
             return None
         universe = self.catalog.universe
         failing: dict[int, tuple[Need, ...]] = {}
@@ -227,8 +244,8 @@ class _Judge:
         """
         if self.gate.layer not in (Layer.PYTHON, Layer.JIT, Layer.BUILD):
             return False
-        inside = sms(branch.own or branch.yes, self.catalog.universe)
-        every = sms(self.catalog.universe.device, self.catalog.universe)
+        inside = self.catalog.universe.sms(branch.own or branch.yes)
+        every = self.catalog.universe.sms(self.catalog.universe.device)
         first = min(inside, default=0)
         return first // 10 < self.selection.major and all(sm in inside for sm in every if sm >= first)
 
@@ -244,15 +261,14 @@ class _Judge:
         """A choice of sizes that puts the target with chips of more shared memory, and has an arm for those like it."""
         if self.gate.layer in COMPILED or shared_bytes(self.gate, branch.index) is not None:
             return None
-        ways = branches(self.gate, self.catalog.universe)
-        found = lumped(branch, ways, self.selection, self.catalog)
+        found = lumped(branch, self.ways, self.selection, self.catalog)
         if found is None or not words(self.gate).tuning:
             return None
         return Obstacle(overrun=found, variants=taken)
 
     def _foreign(self, branch: Branch, taken: int) -> Obstacle | None:
         known = images(self.gate, branch.index)
-        admitted = sms(branch.yes, self.catalog.universe)
+        admitted = self.catalog.universe.sms(branch.yes)
         if not any(sm in admitted for sm, _ in known) or any(self._loads(sm, suffix) for sm, suffix in known):
             return None
         return Obstacle(images=tuple(f"sm_{sm}{suffix}" for sm, suffix in known), variants=taken)
@@ -300,7 +316,9 @@ def _texts(gate: Gate, guarded: int, gets: Effect) -> tuple[str, ...]:
 _SIZED = frozenset({SiteKind.STATIC_SHARED, SiteKind.DYNAMIC_SHARED, SiteKind.CLUSTER_DIMS, SiteKind.LAUNCH_BOUNDS})
 
 
-def _oversized(file: FileFacts, selection: Selection, catalog: Catalog, cases: Iterable[Case]) -> Iterator[Case]:
+def _oversized(
+    file: FileFacts, project: Project, selection: Selection, catalog: Catalog, cases: Iterable[Case]
+) -> Iterator[Case]:
     """Constants outside every gate that exceed what the target has.
 
     What a table of limits gets wrong is its affair, and so are the values that an `#if` around a macro chooses.
@@ -314,7 +332,7 @@ def _oversized(file: FileFacts, selection: Selection, catalog: Catalog, cases: I
             continue
         on_host = site.kind is SiteKind.DYNAMIC_SHARED
         if site.kind in _SIZED and (over := overrun(site, selection, catalog)):
-            if on_host and not _arrives(file, site, selection, catalog):
+            if on_host and not _arrives(file, site, project, selection, catalog):
                 continue
             yield Case(
                 file=file,
@@ -329,7 +347,7 @@ def _oversized(file: FileFacts, selection: Selection, catalog: Catalog, cases: I
             )
 
 
-def _arrives(file: FileFacts, site: Site, selection: Selection, catalog: Catalog) -> bool:
+def _arrives(file: FileFacts, site: Site, project: Project, selection: Selection, catalog: Catalog) -> bool:
     """Whether host code gets to a site on the target: no gate around or above it turns the target away.
 
     Code that is named for other chips is taken to be called for those alone.
@@ -337,12 +355,11 @@ def _arrives(file: FileFacts, site: Site, selection: Selection, catalog: Catalog
     named = chips_named(f"{site.function} {site.name} {file.path.rsplit('/', 1)[-1]}", catalog)
     if named and not any(sm // 10 == selection.major for sm in named):
         return False
-    return all(_passes(gate, site, selection, catalog) for gate in file.gates if gate.layer is Layer.HOST)
+    return all(_passes(gate, site, project, selection) for gate in file.gates if gate.layer is Layer.HOST)
 
 
-def _passes(gate: Gate, site: Site, selection: Selection, catalog: Catalog) -> bool:
-    ways = branches(gate, catalog.universe)
-    landing = [b for b in ways if (b.yes | b.maybe) & selection.mask]
+def _passes(gate: Gate, site: Site, project: Project, selection: Selection) -> bool:
+    landing = [b for b in project.ways(gate) if (b.yes | b.maybe) & selection.mask]
     for index, arm in enumerate(gate.arms):
         inside = arm.body is not None and arm.body.line <= site.place.line <= arm.body.end_line
         if (inside or site.function in arm.calls) and not any(b.index == index for b in landing):

@@ -7,9 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from archscan.catalog.types import Catalog
 from archscan.judge.advice import Advised, Weighed
-from archscan.judge.branches import REST, Branch, branches
+from archscan.judge.branches import REST, Branch
 from archscan.judge.cases import Case
 from archscan.judge.forms import form
 from archscan.judge.messages import message
@@ -50,7 +49,7 @@ def in_order(made: Iterable[Finding]) -> tuple[Finding, ...]:
 def _finding(outcome: Outcome, selected: Selected) -> Finding:
     case, weighed, advised = outcome.case, outcome.weighed, outcome.advised
     catalog, selection, gate = weighed.catalog, weighed.selection, case.gate
-    guarded = _branch(case, catalog)
+    guarded = next(b for b in weighed.ways if b.index == case.guarded)
     shape = form(gate, guarded.yes, selection, catalog.universe, case.limit)
     arm = case.arm
     return Finding(
@@ -77,10 +76,6 @@ def _finding(outcome: Outcome, selected: Selected) -> Finding:
         related=_related(outcome),
         origin=case.file.origin.value,
     )
-
-
-def _branch(case: Case, catalog: Catalog) -> Branch:
-    return next(b for b in branches(case.gate, catalog.universe) if b.index == case.guarded)
 
 
 def _word(branch: Branch, bit: int) -> str:

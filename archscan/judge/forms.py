@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from archscan.judge.branches import sms
 from archscan.model.gate import Gate, Kind
 from archscan.model.target import Selection, Universe
 
@@ -35,14 +34,14 @@ def form(gate: Gate, admits: int, selection: Selection, universe: Universe, limi
 def shape(admits: int, selection: Selection, universe: Universe) -> str:
     """The shape of a set of targets: bounded on which side, one chip, a family, all but some, a list."""
     admits &= universe.device
-    inside = sorted(sms(admits, universe))
+    inside = sorted(universe.sms(admits))
     if not inside:
         return "never"
     if _suffixed(admits, inside, universe):
         return "feature-macro"
     if len(inside) == 1:
         return "sibling" if inside[0] // 10 == selection.major else "equality"
-    everything = sorted(sms(universe.device, universe))
+    everything = sorted(universe.sms(universe.device))
     if len(everything) - len(inside) <= 2 and inside[-1] == everything[-1] and inside[0] == everything[0]:
         return "all-but"
     if _contiguous(inside, everything):

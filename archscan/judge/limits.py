@@ -7,9 +7,10 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from archscan.catalog.types import Catalog
-from archscan.judge.branches import Branch, sms
+from archscan.judge.branches import Branch
 from archscan.model.facts import Site, SiteKind
 from archscan.model.target import Selection, Target
 
@@ -83,7 +84,7 @@ def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catal
     Another arm must choose other sizes for chips that have as little as the target: then the ladder is about memory.
     """
     own = limit(catalog, selection.sm, OPT_IN)
-    mates = [limit(catalog, sm, OPT_IN) for sm in sms(branch.yes, catalog.universe) if sm // 10 != selection.major]
+    mates = [limit(catalog, sm, OPT_IN) for sm in catalog.universe.sms(branch.yes) if sm // 10 != selection.major]
     if (
         own is None
         or (branch.conditional and not branch.own & selection.mask)  # another question chose these sizes
@@ -93,7 +94,7 @@ def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catal
     ):
         return None
     for other in ways:
-        alike = [limit(catalog, sm, OPT_IN) for sm in sms(other.yes & selection.peers, catalog.universe)]
+        alike = [limit(catalog, sm, OPT_IN) for sm in catalog.universe.sms(other.yes & selection.peers)]
         differs = other.index != branch.index and other.effect.value != branch.effect.value
         if (
             differs
@@ -109,7 +110,7 @@ def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catal
 
 def tabled_limit(ways: tuple[Branch, ...], catalog: Catalog) -> str | None:
     """The limit that a table of constants holds: every row with a condition gives it right for all of its SMs."""
-    rows = [(constant(b.effect.value), sms(b.yes, catalog.universe)) for b in ways if b.conditional]
+    rows = [(constant(b.effect.value), catalog.universe.sms(b.yes)) for b in ways if b.conditional]
     rows = [(value, numbers) for value, numbers in rows if numbers]
     if not rows or any(value is None for value, _ in rows):
         return None
@@ -129,6 +130,7 @@ _DEFINED = re.compile(r"^\w+=(?!=)")
 _SUFFIX = re.compile(r"(?<=[0-9a-fA-F])[uUlL]+\b")
 
 
+@lru_cache(4096)
 def constant(text: str | None) -> int | None:
     """The value of a small integer expression such as `99 * 1024` or `LIMIT=1536`, None for anything else."""
     if not text or len(text) > 80:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from archscan.catalog.types import Catalog
-from archscan.judge.branches import REST, Branch, branches
+from archscan.judge.branches import REST, Branch
 from archscan.judge.cases import LISTS, Case, site_gate
 from archscan.judge.consequences import consequence
 from archscan.judge.features import Needs, needs_to_open
@@ -83,7 +83,6 @@ class _Pairing:
         self.project = project
         self.selection = selection
         self.catalog = catalog
-        self.universe = catalog.universe
         self.pairs: dict[int, dict[tuple[str, int], Pair]] = defaultdict(dict)  # by case, then by place
         self.mismatches: list[Case] = []
         self.routed: set[int] = set()
@@ -105,7 +104,7 @@ class _Pairing:
     def taken(self, gate: Gate) -> list[tuple[Branch, Arm]]:
         """The arms of a gate that the target takes."""
         found = []
-        for branch in branches(gate, self.universe):
+        for branch in self.project.ways(gate):
             if branch.index != REST and branch.yes & self.selection.mask:
                 found.append((branch, gate.arms[branch.index]))
         return found
@@ -245,7 +244,7 @@ def _decider(pairing: _Pairing, file: FileFacts, site: Site) -> _Decider | None:
     for gate in file.gates:
         scope = re.split(r"::", gate.scope.name)[-1] if gate.scope else ""
         if gate.layer is Layer.HOST and gate.arms and names & {scope, *gate.symbols}:
-            return _Decider(file, gate, branches(gate, pairing.universe)[0].yes)
+            return _Decider(file, gate, pairing.project.ways(gate)[0].yes)
     return None
 
 
@@ -320,7 +319,7 @@ def _launches(pairing: _Pairing) -> None:
         return
     named: dict[int, list[bool]] = defaultdict(list)
     for file, gate, index, arm, names in _host_arms(pairing):
-        branch = branches(gate, pairing.universe)[index]
+        branch = pairing.project.ways(gate)[index]
         takes = bool(branch.yes & pairing.selection.mask)
         for case in _unique(c for n in names for c in by_name.get(n, ())):
             named[id(case)].append(takes)
@@ -392,14 +391,14 @@ def _kernel_gates(pairing: _Pairing) -> dict[str, list[tuple[FileFacts, Gate]]]:
     for file in pairing.project.files:
         for gate in file.gates:
             inside = gate.layer in _DEVICE and gate.scope is not None and gate.scope.is_kernel
-            if inside and gate.scope and sum(b.works for b in branches(gate, pairing.universe)) >= 2:
+            if inside and gate.scope and sum(b.works for b in pairing.project.ways(gate)) >= 2:
                 found[re.split(r"::", gate.scope.name)[-1]].append((file, gate))
     return found
 
 
 def _predicate_mismatch(pairing: _Pairing, case: Case, file: FileFacts, gate: Gate) -> None:
     assert case.shut is not None
-    ways = branches(gate, pairing.universe)
+    ways = pairing.project.ways(gate)
     taken = next((b for b in ways if b.index != REST and b.works and b.yes & pairing.selection.mask), None)
     if taken is None or not taken.yes & case.shut.missed.yes:
         return  # the device does not go the way of those that the host lets in
@@ -434,7 +433,7 @@ def _host_layouts(pairing: _Pairing) -> None:
 def _layout_mismatch(pairing: _Pairing, case: Case, file: FileFacts, gate: Gate) -> None:
     """Only where the two halves split the same chips: all that miss nothing on one side get one number on the other."""
     assert case.shut is not None
-    ways = [b for b in branches(gate, pairing.universe) if b.works and _NUMBER.fullmatch(b.effect.value or "")]
+    ways = [b for b in pairing.project.ways(gate) if b.works and _NUMBER.fullmatch(b.effect.value or "")]
     taken = next((b for b in ways if b.index != REST and b.yes & pairing.selection.mask), None)
     if taken is None or case.shut.missed.yes & pairing.selection.peers & ~taken.yes:
         return
@@ -618,9 +617,9 @@ def _builds_mismatch(pairing: _Pairing, file: FileFacts, gate: Gate, index: int,
     )
 
 
-def asking(case: Case, feature: str, selection: Selection, catalog: Catalog) -> Case:
+def asking(case: Case, feature: str, project: Project, selection: Selection, catalog: Catalog) -> Case:
     """The case of a host decision with the device feature that it decides about."""
-    said = needs_to_open(case.gate, None, (feature,), Project(()), selection, catalog)
+    said = needs_to_open(case.gate, None, (feature,), project, selection, catalog)
     return replace(case, needs=Needs((*case.needs.items, *said.items)))
 
 

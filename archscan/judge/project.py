@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from archscan.judge.branches import Branch, branches
 from archscan.model.facts import FileFacts, Link, LinkKind, Site, SiteKind
 from archscan.model.gate import Arm, Gate
+from archscan.model.target import Universe
 
 _NAME = re.compile(r"[A-Za-z_]\w+")
 _NOT_NAMES = frozenset(
@@ -29,6 +31,19 @@ class Project:
     """Indexes over the facts of a scan; made once per judgement."""
 
     files: tuple[FileFacts, ...]
+    universe: Universe
+
+    def ways(self, gate: Gate) -> tuple[Branch, ...]:
+        """The branches of a gate; made once, as every step of a judgement asks for them."""
+        known = self._ways.get(id(gate))
+        if known is None:
+            known = self._ways[id(gate)] = (gate, branches(gate, self.universe))
+        return known[1]
+
+    @cached_property
+    def _ways(self) -> dict[int, tuple[Gate, tuple[Branch, ...]]]:
+        """Branches by the id of their gate, which stands beside them: so the id is not given to another."""
+        return {}
 
     @cached_property
     def by_path(self) -> dict[str, FileFacts]:
@@ -104,10 +119,24 @@ class Project:
         beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), reference))
         if beside in self.by_path:
             return (beside,)
-        parts = [p for p in reference.split("/") if p not in ("", ".", "..")]
-        found = [p for p in self.named_files(reference) if _common_tail(p, parts) == len(parts)]
-        near = max((len(posixpath.commonprefix([p, path]).split("/")) for p in found), default=0)
-        return tuple(p for p in found if len(posixpath.commonprefix([p, path]).split("/")) == near)
+        found = self._with_tail(reference)
+        if len(found) < 2:
+            return found
+        near = {p: posixpath.commonprefix([p, path]).count("/") for p in found}
+        return tuple(p for p in found if near[p] == max(near.values()))
+
+    def _with_tail(self, reference: str) -> tuple[str, ...]:
+        """The scanned files whose path ends with all of `reference`."""
+        known = self._tails.get(reference)
+        if known is None:
+            tail = "/".join(p for p in reference.split("/") if p not in ("", ".", ".."))
+            paths = self._by_tail.get(tail.rsplit("/", 1)[-1], ())
+            known = self._tails[reference] = tuple(p for p in paths if p == tail or p.endswith(f"/{tail}"))
+        return known
+
+    @cached_property
+    def _tails(self) -> dict[str, tuple[str, ...]]:
+        return {}
 
     def includes(self, path: str, other: str) -> bool:
         """Whether a file includes another one, directly or not."""
@@ -116,13 +145,24 @@ class Project:
             todo = [path]
             while todo:
                 file = self.by_path.get(todo.pop())
-                for link in file.links if file else ():
-                    if file and link.kind is LinkKind.INCLUDES:
-                        found = set(self.included_files(file.path, link.target)) - seen
-                        seen |= found
-                        todo += found
+                found = self.direct_includes(file) - seen if file else set()
+                seen |= found
+                todo += found
             self._included[path] = frozenset(seen)
         return other in self._included[path]
+
+    def direct_includes(self, file: FileFacts) -> frozenset[str]:
+        """The scanned files that a file includes itself."""
+        known = self._direct.get(file.path)
+        if known is None:
+            names = [link.target for link in file.links if link.kind is LinkKind.INCLUDES]
+            known = frozenset(path for name in names for path in self.included_files(file.path, name))
+            self._direct[file.path] = known
+        return known
+
+    @cached_property
+    def _direct(self) -> dict[str, frozenset[str]]:
+        return {}
 
     @cached_property
     def _included(self) -> dict[str, frozenset[str]]:

@@ -28,12 +28,12 @@ _HIDDEN = frozenset({Origin.VENDORED, Origin.GENERATED})
 
 def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Report:
     """The report on `facts` for one target: findings worst first, without chains and fixes."""
-    project = Project(facts.files)
+    project = Project(facts.files, catalog.universe)
     found = find(project, selection, catalog, lambda file: _is_shown(file, settings))
-    open_cases = without_served(found.cases, project, selection, catalog.universe)
+    open_cases = without_served(found.cases, project, selection)
     pairs = pair_up(open_cases, project, selection, catalog)
     cases = (*open_cases, *pairs.mismatches)
-    outcomes = [_outcome(c, pairs, selection, catalog, settings) for c in cases if _is_shown(c.file, settings)]
+    outcomes = [_outcome(c, pairs, project, selection, settings, catalog) for c in cases if _is_shown(c.file, settings)]
     sifted = sift(findings(outcomes, in_order(catalog.rules.values())), facts.files)
     return Report(
         universe=catalog.universe,
@@ -51,14 +51,17 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     )
 
 
-def _outcome(bare: Case, pairs: Pairs, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Outcome:
+def _outcome(
+    bare: Case, pairs: Pairs, project: Project, selection: Selection, settings: JudgeSettings, catalog: Catalog
+) -> Outcome:
     others = pairs.of(bare)
     case = with_uses(bare, others)
     if id(bare) in pairs.asks:
-        case = asking(case, pairs.asks[id(bare)], selection, catalog)
+        case = asking(case, pairs.asks[id(bare)], project, selection, catalog)
     evidence = known(case, catalog, selection, settings.context)
     weighed = Weighed(
         case=case,
+        ways=project.ways(case.gate),
         today=consequence(case),
         pairs=others,
         routed=id(bare) in pairs.routed,

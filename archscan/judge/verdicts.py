@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from archscan.judge.branches import REST, Branch, branches, same_result, sms
+from archscan.judge.branches import REST, Branch, same_result
 from archscan.model.gate import Does, Gate
 from archscan.model.target import Selection, Universe
 
@@ -45,24 +45,24 @@ _TWO_DIGITS = 10  # the first major with two digits
 _FEW = 4  # chips that a condition names one by one
 
 
-def decide(gate: Gate, selection: Selection, universe: Universe, can_run: CanRun) -> Shut | Undecided | None:
-    """Whether `gate` shuts the target out; None where it does not, or never gets that far.
+def decide(
+    gate: Gate, ways: tuple[Branch, ...], selection: Selection, universe: Universe, can_run: CanRun
+) -> Shut | Undecided | None:
+    """Whether `gate`, with these branches, shuts the target out; None where it does not, or never gets that far.
 
     `can_run` says whether the target can run what is behind a branch (on one of its variants).
     """
-    ways = branches(gate, universe)
     landing = [b for b in ways if b.yes & selection.mask]
     if not landing:
         return _undecided(gate, ways, selection)
     return _shut(gate, ways, landing, selection, universe, can_run)
 
 
-def spared(gate: Gate, selection: Selection, universe: Universe) -> Shut | None:
+def spared(ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> Shut | None:
     """The arm of a workaround that refuses something to siblings of the target by name, and not to the target."""
-    ways = branches(gate, universe)
     landing = [b for b in ways if b.yes & selection.mask]
     for branch in ways:
-        named = sms(branch.yes, universe)
+        named = universe.sms(branch.yes)
         narrow = branch.conditional and branch.effect.refuses and 0 < len(named) <= _FEW
         sibling = any(sm // 10 == selection.major for sm in named)
         if narrow and landing and sibling and not (branch.yes | branch.maybe) & selection.mask:
@@ -149,8 +149,8 @@ def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: S
 
 def is_initial_stretch(mask: int, reached: int, universe: Universe) -> bool:
     """Whether the mask holds every SM among those reached up to some SM, and none above it."""
-    inside = sms(mask, universe)
-    outside = sms(reached & universe.device, universe) - inside
+    inside = universe.sms(mask)
+    outside = universe.sms(reached & universe.device) - inside
     return bool(inside) and all(sm > max(inside) for sm in outside)
 
 
@@ -159,7 +159,7 @@ def _past_own_arm(ways: tuple[Branch, ...], taken: Branch, selection: Selection,
     for branch in ways:
         if branch.index == taken.index or not (branch.works and branch.conditional) or same_result(branch, taken):
             continue
-        narrower = branch.own & ~taken.own == 0 and branch.own and sms(branch.own, universe) < sms(taken.own, universe)
+        narrower = branch.own & ~taken.own == 0 and branch.own and universe.sms(branch.own) < universe.sms(taken.own)
         if not narrower or (branch.yes | branch.maybe) & selection.mask:
             continue
         if branch.index < taken.index and any(t.major == selection.major for t in universe.members(branch.yes)):
@@ -177,7 +177,7 @@ def _misordered(
         return None
 
     def newest(branch: Branch) -> int:
-        return max((sm for sm in sms(branch.yes, universe) if sm // 10 < _TWO_DIGITS), default=0)
+        return max((sm for sm in universe.sms(branch.yes) if sm // 10 < _TWO_DIGITS), default=0)
 
     meant = max(ways, key=newest)
     return Shut(meant, taken, Why.SHADOWED) if meant.works and newest(meant) > newest(taken) else None
@@ -195,7 +195,7 @@ def _nearest(candidates: list[Branch], selection: Selection, universe: Universe)
 
 def nearness(mask: int, selection: Selection, universe: Universe) -> tuple[int, int]:
     """How near the nearest relative among these targets is; smaller is nearer."""
-    return min((_distance(sm, selection) for sm in sms(mask, universe)), default=(3, 0))
+    return min((_distance(sm, selection) for sm in universe.sms(mask)), default=(3, 0))
 
 
 def _distance(sm: int, selection: Selection) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from archscan.catalog.types import Catalog
 from archscan.model.gate import Gate
@@ -49,6 +50,7 @@ _TUNING = re.compile(
     r"tile|stage|block_?[mnk]\b|num_warps|warps|config|tune|heuristic|split|chunk|launch_?bounds", re.I
 )
 _LIST_NAME = re.compile(r"\b_?[A-Z][A-Z0-9_]*(?:TARGET|ARCH|CAPABILIT|MAJOR|_CC|_SM)[A-Z0-9_]*\b")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ARCH = re.compile(r"(?<![a-z0-9])(?:sm_?|cc_?)(\d{1,2})(\d|x)[af]?(?![0-9])", re.I)
 _CHIP_WORDS = (
     (re.compile(r"volta", re.I), 7),
@@ -59,44 +61,80 @@ _CHIP_WORDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Words:
-    """What was said near a gate, with the word that said it ("" = nothing of the kind)."""
-
-    workaround: str = ""
-    known_bad: str = ""
-    lacks: str = ""
-    performance: str = ""
-    portable: str = ""
-    binary: str = ""
-    collective: str = ""
-    block_scaled: str = ""
-    tuning: str = ""
-    second_list: str = ""  # the name of another list that the text goes by
-
-
-def words(gate: Gate, *more: str, other_chips: Callable[[str], bool] = lambda text: False) -> Words:
-    """What the comments, docstring, names and messages of a gate say.
+    """What was said near a gate: each property is the word that says so, "" where nothing does. Looked for when asked.
 
     `other_chips` tells whether a line speaks of other chips alone: what it says of speed or faults is not about ours.
     """
-    said = gate.near
-    ours = "\n".join(line for line in said.splitlines() if not other_chips(line))
-    names = " ".join((said, *gate.symbols, gate.scope.name if gate.scope else "", *more))
-    names = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", names)
-    apart = names.replace("_", " ")
-    return Words(
-        workaround=_found(_WORKAROUND, apart),
-        known_bad=_found(_KNOWN_BAD, ours),
-        lacks=_found(_LACKS, " ".join((said, *more))),
-        performance=_found(_PERFORMANCE, ours),
-        portable=_found(_PORTABLE, said),
-        binary=_found(_BINARY, names),
-        collective=_found(_COLLECTIVE, names),
-        block_scaled=_found(_BLOCK_SCALED, names),
-        tuning=_found(_TUNING, names),
-        second_list=_found(_LIST_NAME, said),
-    )
+
+    said: str = ""  # comments and docstring
+    more: str = ""  # messages, values and names of what the gate decides about
+    named: str = ""  # symbols and the name of the function around it
+    other_chips: Callable[[str], bool] = lambda text: False
+
+    @cached_property
+    def workaround(self) -> str:
+        return _found(_WORKAROUND, self._apart)
+
+    @cached_property
+    def known_bad(self) -> str:
+        return self._of_ours(_KNOWN_BAD)
+
+    @cached_property
+    def lacks(self) -> str:
+        return _found(_LACKS, f"{self.said} {self.more}")
+
+    @cached_property
+    def performance(self) -> str:
+        return self._of_ours(_PERFORMANCE)
+
+    @cached_property
+    def portable(self) -> str:
+        return _found(_PORTABLE, self.said)
+
+    @cached_property
+    def binary(self) -> str:
+        return _found(_BINARY, self._names)
+
+    @cached_property
+    def collective(self) -> str:
+        return _found(_COLLECTIVE, self._names)
+
+    @cached_property
+    def block_scaled(self) -> str:
+        return _found(_BLOCK_SCALED, self._names)
+
+    @cached_property
+    def tuning(self) -> str:
+        return _found(_TUNING, self._names)
+
+    @cached_property
+    def second_list(self) -> str:
+        """The name of another list that the text goes by."""
+        return _found(_LIST_NAME, self.said)
+
+    @cached_property
+    def _names(self) -> str:
+        """Everything, with the humps of names parted."""
+        return _HUMP.sub("_", f"{self.said} {self.named} {self.more}")
+
+    @cached_property
+    def _apart(self) -> str:
+        return self._names.replace("_", " ")
+
+    def _of_ours(self, pattern: re.Pattern[str]) -> str:
+        """The word in a line that does not speak of other chips alone; no pattern reaches over lines."""
+        if not pattern.search(self.said):
+            return ""
+        ours = "\n".join(line for line in self.said.splitlines() if not self.other_chips(line))
+        return _found(pattern, ours)
+
+
+def words(gate: Gate, *more: str, other_chips: Callable[[str], bool] = lambda text: False) -> Words:
+    """What the comments, docstring, names and messages of a gate say."""
+    named = " ".join((*gate.symbols, gate.scope.name if gate.scope else ""))
+    return Words(gate.near, " ".join(more), named, other_chips)
 
 
 def _found(pattern: re.Pattern[str], text: str) -> str:
@@ -107,7 +145,7 @@ def _found(pattern: re.Pattern[str], text: str) -> str:
 def chips_named(text: str, catalog: Catalog) -> frozenset[int]:
     """The SMs that a text names by number (`sm_90a`, `Sm100`) or by a name of their generation."""
     known: set[int] = set()
-    for major, minor in _ARCH.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text)):
+    for major, minor in _ARCH.findall(_HUMP.sub("_", text)):
         known |= {sm for sm in catalog.architectures if sm // 10 == int(major) and minor.lower() in ("x", str(sm % 10))}
     for pattern, major in _CHIP_WORDS:
         if pattern.search(text):

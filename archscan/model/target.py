@@ -87,6 +87,18 @@ class Universe:
     def names(self, mask: int) -> tuple[str, ...]:
         return tuple(t.name for t in self.members(mask))
 
+    def sms(self, mask: int) -> frozenset[int]:
+        """The SMs of a mask, whichever of their variants is in it."""
+        found = self._sms.get(mask)
+        if found is None:
+            found = self._sms[mask] = frozenset(t.sm for t in self.members(mask & self.device))
+        return found
+
+    @cached_property
+    def _sms(self) -> dict[int, frozenset[int]]:
+        """The answers of `sms` so far: a judgement asks a hundred thousand times for a few hundred masks."""
+        return {}
+
     def variants(self, sm: int) -> tuple[Target, ...]:
         """Every target that one GPU can run: plain, `a` and `f` of that SM."""
         return tuple(t for t in self.targets if t.sm == sm and not t.is_host)
