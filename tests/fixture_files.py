@@ -70,7 +70,7 @@ def expected(entry: Path) -> list[Expected]:
 
 def reported(path: Path, target: str) -> Report:
     """The report on a file or directory for a target, without cache."""
-    settings = ScanSettings(include_tests=True, include_vendored=True, use_cache=False, jobs=1)
+    settings = ScanSettings(include_vendored=True, use_cache=False, jobs=1)
     facts = scan([str(path)], CATALOG, settings)
     return report(facts, select(target, CATALOG), CATALOG, JudgeSettings(include_leave=True, include_vendored=True))
 

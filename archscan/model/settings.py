@@ -14,7 +14,6 @@ class ScanSettings:
     undefines: tuple[str, ...] = ()
     layers: frozenset[str] = frozenset()  # empty = all
     include_vendored: bool = False
-    include_tests: bool = False
     exclude: tuple[str, ...] = ()  # gitignore-style patterns
     jobs: int = 0  # 0 = as many as there are cores
     use_cache: bool = True
@@ -30,6 +29,7 @@ class JudgeSettings:
     min_risk: str = "info"
     include_leave: bool = False
     include_vendored: bool = False
+    include_tests: bool = False
     context: tuple[str, ...] = ()  # "pcie", "tp8": evidence with these conditions weighs more
     evidence_files: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()  # report only what touches these paths (hook)
