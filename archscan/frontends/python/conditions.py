@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from archscan.frontends.python.evaluate import Frame, Interpreter
+from archscan.frontends.python.evaluate import Interpreter
+from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.lanewise import truth_of
 from archscan.frontends.python.syntax import if_arms, inner, oneline, operands
 from archscan.frontends.python.values import Maybe, Unknown, Value, depends, unite
 from archscan.model.truth import Truth
@@ -54,7 +56,7 @@ def answer_of(interpreter: Interpreter, value: Value, node: Node) -> Answer:
     yes = no = guess_yes = guess_no = 0
     unknowns: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
-    for one, mask in interpreter.lanes.groups(interpreter.truth(value)):
+    for one, mask in interpreter.lanes.groups(truth_of(interpreter.lanes, value)):
         if one is True:
             yes |= mask
         elif one is False:

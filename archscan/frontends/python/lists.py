@@ -1,53 +1,35 @@
-"""Gates that are data: keyword lists, decorators, requirement registries, tables keyed by capability, class bounds."""
+"""Gates that are lists: keyword arguments, decorators and arguments whose callee raises for what they leave out."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.conditions import Answer, always, answer_of
-from archscan.frontends.python.effects import block_effect, message_of, raised
-from archscan.frontends.python.evaluate import Frame, Interpreter, Outcome, Raise
+from archscan.frontends.python.arms import ASSUMPTIONS, words_near
+from archscan.frontends.python.blocks import calls_in, scope_of, symbols_in
+from archscan.frontends.python.calls import outcome_of
+from archscan.frontends.python.conditions import Answer
+from archscan.frontends.python.decisions import simple
+from archscan.frontends.python.definitions import literal_of, said_beside
+from archscan.frontends.python.effects import message_of, raised
+from archscan.frontends.python.evaluate import Interpreter
+from archscan.frontends.python.frames import Frame, Outcome, Raise
 from archscan.frontends.python.knowledge import Requirement
+from archscan.frontends.python.lanewise import compare, truth_of
 from archscan.frontends.python.modules import Module
-from archscan.frontends.python.notes import images_in, names_in, said_above, said_in
-from archscan.frontends.python.scopes import Binding
+from archscan.frontends.python.notes import images_in, names_in, said_in
+from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.skips import visit_mark
-from archscan.frontends.python.syntax import (
-    arguments,
-    docstring,
-    inner,
-    line_of,
-    oneline,
-    operands,
-    place,
-    statements,
-    template,
-    text,
-)
+from archscan.frontends.python.syntax import arguments, docstring, inner, line_of, oneline, place, text
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.triggers import occurrences
-from archscan.frontends.python.values import (
-    Capability,
-    FuncV,
-    ListV,
-    PartialV,
-    Unknown,
-    Value,
-    depends,
-    encode,
-    is_constant,
-)
+from archscan.frontends.python.values import Capability, FuncV, PartialV, Unknown, Value, depends, encode, is_constant
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Role, Scope
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates import ModulePass
-
-_CONTAINERS = ("list", "tuple", "set", "expression_list")
 
 
 def admitted(interpreter: Interpreter, values: Value, encoding: str) -> Answer | None:
@@ -56,98 +38,13 @@ def admitted(interpreter: Interpreter, values: Value, encoding: str) -> Answer |
         return None
     lanes = interpreter.lanes
     mine = {"major": lanes.major, "sm": lanes.sm, "pair": lanes.pair}.get(encoding, Capability())
-    value = interpreter.compare("in", mine, values)
-    truth = interpreter.truth(value)
+    value = compare(interpreter.lanes, "in", mine, values)
+    truth = truth_of(interpreter.lanes, value)
     yes = no = 0
     for one, mask in lanes.groups(truth):
         yes |= mask if one is True else 0
         no |= mask if one is False else 0
     return Answer(Truth(yes, no), Truth(yes, no), arch=True) if yes and no else None
-
-
-def literal_of(node: Node, frame: Frame, interpreter: Interpreter) -> tuple[Module, Node]:
-    """Where a list is written: itself, or the definition of the name that stands for it."""
-    node = inner(node)
-    seen = 0
-    while seen < 6:
-        seen += 1
-        if node.type == "call":  # list(NAME), frozenset({...})
-            positional, _ = arguments(node)
-            if not positional:
-                break
-            node = inner(positional[0])
-            continue
-        if node.type not in ("identifier", "attribute"):
-            break
-        found = definition(text(node), frame, interpreter)
-        if found is None:
-            break
-        frame, node = found
-        node = inner(node)
-    return frame.module, node
-
-
-def definition(name: str, frame: Frame, interpreter: Interpreter) -> tuple[Frame, Node] | None:
-    """The frame and value node of a name's last plain assignment, over imports."""
-    current: Frame | None = frame
-    while current is not None:
-        bindings = current.scope.bindings.get(name)
-        if bindings:
-            return _bound(bindings[-1], current, interpreter)
-        current = current.parent
-    return None
-
-
-def _bound(binding: Binding, frame: Frame, interpreter: Interpreter) -> tuple[Frame, Node] | None:
-    if binding.kind == "assign" and binding.value is not None:
-        return frame, binding.value
-    if binding.kind != "import" or binding.node.type != "import_from_statement":
-        return None
-    source = child(binding.node, "module_name")
-    written = text(source) if source is not None else ""
-    dotted = written.lstrip(".")
-    level = len(written) - len(dotted)
-    graph = interpreter.graph
-    module = graph.relative(level, dotted, frame.module) if level else graph.absolute(dotted, frame.module)
-    if module is None or module is frame.module:
-        return None
-    return definition(binding.operator, interpreter.module_frame(module), interpreter)
-
-
-def named_list(spot: Node, frame: Frame, interpreter: Interpreter) -> tuple[Node, bool] | None:
-    """For `capability in NAMED` the literal behind the module-level name and whether it says `in`; else None."""
-    signs = [c.type for c in spot.children_by_field_name("operators")] if spot.type == "comparison_operator" else []
-    parts = operands(spot)
-    if len(signs) != 1 or signs[0] not in ("in", "not in") or parts[-1].type != "identifier":
-        return None
-    found = definition(text(parts[-1]), frame, interpreter)
-    if found is None or found[0].parent is not None or found[0].module is not frame.module:
-        return None
-    literal = inner(found[1])
-    positional, _ = arguments(literal) if literal.type == "call" else ([], {})
-    literal = inner(positional[0]) if len(positional) == 1 else literal
-    return (literal, signs[0] == "in") if literal.type in _CONTAINERS else None
-
-
-def at_definition(scan: ModulePass, gate: Gate, literal: Node, is_in: bool, where: Node) -> Gate:
-    """The gate of a named list, moved to the list: what it admits, and what happens to the others."""
-    arm = gate.arms[0]
-    if not is_in:
-        does, rest = gate.rest, arm.effect
-        does = does if does.does is not Does.NOTHING else Effect(Does.WORK, arm.effect.line)
-        own, truth = ~arm.own, Truth(gate.reach.yes & arm.own.no, arm.truth.yes) if gate.reach else ~arm.truth
-        arm = replace(
-            arm, own=own, truth=truth, assumed=~arm.assumed, effect=does, body=None, digest="", features=(), calls=()
-        )
-    else:
-        rest = gate.rest
-    spot = place(literal, scan.module.data)
-    use = Related(gate.path, line_of(where), Role.CALLER, oneline(where, 100))
-    near = " ".join((gate.near, *said_above(literal), _beside(literal))).strip()
-    return replace(
-        gate, kind=Kind.ALLOW_LIST, place=spot, arms=(replace(arm, place=spot, condition=oneline(literal)),),
-        rest=rest, related=(use, *gate.related)[:12], near=near[:1200],
-    )  # fmt: skip
 
 
 def visit_keyword(scan: ModulePass, path: list[Node]) -> None:
@@ -162,22 +59,22 @@ def visit_keyword(scan: ModulePass, path: list[Node]) -> None:
     scan.traced()
     frame = scan.frame(path)
     values = scan.interpreter.evaluate(value, frame)
-    if requirement is None and not _names_targets(values, scan):
+    if requirement is None and not names_targets(values, scan):
         _truth_argument(scan, path, value, values, frame)
         return
-    outcome = scan.interpreter.outcome(call, frame)
+    outcome = outcome_of(scan.interpreter, call, frame)
     raises = [r for r in outcome.raises if r.mask != scan.interpreter.lanes.all and not r.names]
     if requirement is not None:
         own = admitted(scan.interpreter, values, requirement.encoding)
         rest, related = _refusal(scan, call, frame, requirement, raises)
     elif raises:
-        own = _not_raised(scan, raises)
-        rest, related = _raise_effect(raises[0])
+        own = not_raised(scan, raises)
+        rest, related = raise_effect(raises[0])
     else:
         return
     if own is None:
         return
-    layer = Layer(requirement.layer) if requirement is not None else scan.layer_of_call(call, path)
+    layer = Layer(requirement.layer) if requirement is not None else layer_of_call(scan, call, path)
     emit(scan, Kind.KEYWORD_LIST, value, own, rest, related, path, frame, layer, call)
 
 
@@ -185,7 +82,8 @@ def _truth_argument(scan: ModulePass, path: list[Node], value: Node, values: Val
     """A capability comparison written straight into an argument: f(enable=cap >= 90)."""
     node = inner(value)
     if node.type in ("comparison_operator", "boolean_operator", "not_operator") and depends(values):
-        scan.simple(
+        simple(
+            scan,
             path,
             node,
             Kind.FLAG,
@@ -207,26 +105,26 @@ def visit_argument(scan: ModulePass, path: list[Node]) -> None:
     scan.traced()
     frame = scan.frame(path)
     values = scan.interpreter.evaluate(value, frame)
-    if not _names_targets(values, scan):
+    if not names_targets(values, scan):
         return
-    raises = [r for r in scan.interpreter.outcome(call, frame).raises if not r.names]
+    raises = [r for r in outcome_of(scan.interpreter, call, frame).raises if not r.names]
     if raises:
-        rest, related = _raise_effect(raises[0])
+        rest, related = raise_effect(raises[0])
         emit(
             scan,
             Kind.KEYWORD_LIST,
             value,
-            _not_raised(scan, raises),
+            not_raised(scan, raises),
             rest,
             related,
             path,
             frame,
-            scan.layer_of_call(call, path),
+            layer_of_call(scan, call, path),
             call,
         )
 
 
-def _names_targets(values: Value, scan: ModulePass) -> bool:
+def names_targets(values: Value, scan: ModulePass) -> bool:
     target = scan.interpreter.lanes.targets[0][0]
     return (
         isinstance(values, tuple)
@@ -235,7 +133,7 @@ def _names_targets(values: Value, scan: ModulePass) -> bool:
     )
 
 
-def _not_raised(scan: ModulePass, raises: list[Raise]) -> Answer:
+def not_raised(scan: ModulePass, raises: list[Raise]) -> Answer:
     bad = 0
     for one in raises:
         bad |= one.mask
@@ -243,7 +141,7 @@ def _not_raised(scan: ModulePass, raises: list[Raise]) -> Answer:
     return Answer(truth, truth, arch=True)
 
 
-def _raise_effect(one: Raise) -> tuple[Effect, tuple[Related, ...]]:
+def raise_effect(one: Raise) -> tuple[Effect, tuple[Related, ...]]:
     effect = raised(one.node) if one.node.type == "raise_statement" else Effect(Does.ASSERTS, line_of(one.node))
     where = Related(one.module.path, line_of(one.node), Role.DEFINITION, f"raised here: {oneline(one.node, 100)}")
     return effect, (where,)
@@ -254,12 +152,12 @@ def _refusal(
 ) -> tuple[Effect, tuple[Related, ...]]:
     """What the callee of a known keyword does without a match: its own raise, where it is scanned."""
     if raises:
-        return _raise_effect(raises[0])
+        return raise_effect(raises[0])
     function = child(call, "function")
     name = text(function).rsplit(".", 1)[-1] if function is not None else ""
-    found = scan.raise_in(name, requirement.name)
+    found = raise_in(scan, name, requirement.name)
     if found is not None:
-        return _raise_effect(found)
+        return raise_effect(found)
     return Effect(Does.RAISES, line_of(call), requirement.message or None), ()
 
 
@@ -278,17 +176,17 @@ def visit_decorator(scan: ModulePass, path: list[Node]) -> None:
     target = path[-3]
     if requirement is not None and values:
         own = admitted(scan.interpreter, scan.interpreter.evaluate(values[0], frame), requirement.encoding)
-        found = scan.raise_in(name, "")
+        found = raise_in(scan, name, "")
         rest, related = (
-            _raise_effect(found) if found is not None else (Effect(Does.RAISES, line_of(call), requirement.message), ())
+            raise_effect(found) if found is not None else (Effect(Does.RAISES, line_of(call), requirement.message), ())
         )
         layer = Layer(requirement.layer)
     else:
         raises = _wrapped_raises(scan, call, frame)
         if not raises:
             return
-        own, layer = _not_raised(scan, raises), Layer.PYTHON
-        rest, related = _raise_effect(raises[0])
+        own, layer = not_raised(scan, raises), Layer.PYTHON
+        rest, related = raise_effect(raises[0])
     if own is not None:
         spot = next((v for v in values if isinstance(scan.interpreter.evaluate(v, frame), tuple)), call)
         emit(scan, Kind.ALLOW_LIST, spot, own, rest, related, path, frame, layer, target)
@@ -296,7 +194,7 @@ def visit_decorator(scan: ModulePass, path: list[Node]) -> None:
 
 def _wrapped_raises(scan: ModulePass, call: Node, frame: Frame) -> list[Raise]:
     """Where the wrapper that a decorator call gives raises: call it with a function, and what it gives with nothing."""
-    wrapper = scan.interpreter.outcome(call, frame)
+    wrapper = outcome_of(scan.interpreter, call, frame)
     if not isinstance(wrapper.value, (FuncV, PartialV)):
         return []
     inside = scan.interpreter.invoke(wrapper.value, (Unknown(("function",)),), {})
@@ -318,14 +216,14 @@ def emit(
         literal = inner(spot)
     elif literal != inner(spot):
         notes.insert(0, Related(scan.module.path, line_of(spot), Role.CALLER, oneline(spot, 100)))
-    reach = scan.reach(path)
+    reach = reach_of(scan, path)
     effective = reach & own
     body = child(guarded, "definition") or guarded
-    scope = scan.scope(path)
+    scope = scope_of(path)
     name = child(body, "name")
     if body.type == "function_definition" and name is not None:
         scope = Scope(text(name))
-    near = f"{scan.near(guarded, path)} {_beside(literal)}"
+    near = f"{words_near(scan, guarded, path)} {said_beside(literal)}"
     near += " " + docstring(body) if body.type in ("function_definition", "class_definition") else ""
     images = images_in(f"{near} {names_in(body)}")
     arm = Arm(
@@ -338,331 +236,17 @@ def emit(
         unknowns=effective.unknowns,
         assumes=effective.assumes,
         body=place(body, scan.module.data),
-        calls=scan.calls(body),
+        calls=calls_in(body),
         features=scan.features(f"{near} {said_in(body)} {names_in(body)} {scope.name if scope else ''}", guarded),
     )
     gate = Gate(
         path=scan.module.path, layer=layer, kind=kind, place=arm.place, arms=(arm,), rest=rest, scope=scope,
         reach=reach.truth, related=tuple(dict.fromkeys((*notes, *scan.interpreter.trace)))[:12],
         near=near.strip()[:1200],
-        symbols=scan.names(spot), assumptions=scan.assumptions,
+        symbols=symbols_in(spot), assumptions=ASSUMPTIONS,
         extra=(("images:0", images),) if images else (),
     )  # fmt: skip
     scan.add(gate)
-
-
-def _beside(literal: Node) -> str:
-    """The comment behind a list on its last line."""
-    after = literal.next_sibling or (literal.parent.next_sibling if literal.parent is not None else None)
-    while after is not None and after.start_point[0] == literal.end_point[0]:
-        if after.type == "comment":
-            return text(after).lstrip("# ")
-        after = after.next_sibling
-    return ""
-
-
-# ---------------------------------------------------------------------- tables
-
-
-def visit_pair(scan: ModulePass, path: list[Node]) -> None:
-    """A row of a dict: the dict is a table if its keys are targets."""
-    table = path[-3] if len(path) > 2 else path[-2]
-    if table.type == "dictionary":
-        visit_table(scan, path[:-2], table)
-
-
-def visit_rows(scan: ModulePass, path: list[Node]) -> None:
-    """A word in a comment between the rows."""
-    visit_table(scan, path[:-1], path[-2])
-
-
-def visit_reader(scan: ModulePass, path: list[Node]) -> None:
-    """TABLE[capability], TABLE.get(capability) and `capability in TABLE` lead to the table's definition."""
-    node = path[-2]
-    owner: Node | None = None
-    if node.type == "subscript":
-        owner = child(node, "value")
-    elif node.type == "comparison_operator" and any(c.type in {"in", "not in"} for c in node.children):
-        owner = operands(node)[-1]
-    elif node.type == "call":
-        function = child(node, "function")
-        if function is not None and function.type == "attribute" and text(function).endswith(".get"):
-            owner = child(function, "object")
-    if owner is None or owner.type not in ("identifier", "attribute") or not scan.once(node, "reader"):
-        return
-    found = definition(text(owner), scan.frame(path), scan.interpreter)
-    table = inner(found[1]) if found is not None and found[0].module is scan.module else _class_value(scan, path, owner)
-    if table is not None and table.type == "dictionary":
-        visit_table(scan, scan.path(table.start_byte)[:-1], table)
-
-
-def _class_value(scan: ModulePass, path: list[Node], owner: Node) -> Node | None:
-    """What the body of a class gives to `self.NAME`, `cls.NAME` or `Class.NAME`."""
-    holder, _, name = text(owner).rpartition(".")
-    classes = [n for n in path if n.type == "class_definition"]
-    if holder not in ("self", "cls"):
-        top = [child(n, "definition") or n for n in statements(scan.module.root)]
-        classes = [n for n in top if n.type == "class_definition" and text(child(n, "name") or n) == holder]
-    body = child(classes[-1], "body") if classes and name else None
-    for statement in statements(body) if body is not None else ():
-        assignment = statement.named_children[0] if statement.type == "expression_statement" else statement
-        left, right = child(assignment, "left"), child(assignment, "right")
-        if left is not None and right is not None and text(left) == name:
-            return inner(right)
-    return None
-
-
-def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
-    if not scan.once(table, "table"):
-        return
-    pairs = [p for p in operands(table) if p.type == "pair"]
-    frame = scan.frame(path)
-    keys = [scan.interpreter.evaluate(k, frame) for p in pairs if (k := child(p, "key")) is not None]
-    if len(pairs) != len(operands(table)) or not _names_targets(tuple(keys), scan):
-        return
-    assignment = next((n for n in reversed(path) if n.type == "assignment"), None)
-    left = child(assignment, "left") if assignment is not None else None
-    name = text(left) if left is not None and left.type == "identifier" else ""
-    scan.traced()
-    rest, related, is_read = _readers(scan, name, table, frame) if name else (Effect(Does.NOTHING), (), False)
-    if not is_read:
-        return
-    emit_table(scan, table, pairs, keys, rest, related, path, frame, name)
-
-
-def _readers(scan: ModulePass, name: str, table: Node, frame: Frame) -> tuple[Effect, tuple[Related, ...], bool]:
-    """What the first reader that indexes the table with the target does without a row."""
-    for offset in occurrences(scan.module.data, name.encode()):
-        if table.start_byte <= offset < table.end_byte:
-            continue
-        path = scan.path(offset)
-        found = _reader(scan, path)
-        if found is not None:
-            node, effect = found
-            return effect, (Related(scan.module.path, line_of(node), Role.CALLER, oneline(node, 100)),), True
-    return Effect(Does.NOTHING), (), False
-
-
-def _reader(scan: ModulePass, path: list[Node]) -> tuple[Node, Effect] | None:
-    for i in range(len(path) - 1, 0, -1):
-        node = path[i - 1]
-        if node.type == "subscript" and path[i] == child(node, "value"):
-            key = child(node, "subscript")
-            if key is not None and _asks(scan, key, path[:i]):
-                return node, Effect(Does.RAISES, line_of(node), None, "KeyError")
-        if node.type == "call" and text(child(node, "function") or node).endswith(".get"):
-            positional, _ = arguments(node)
-            if positional and _asks(scan, positional[0], path[:i]):
-                return node, _missing(positional, node, path[:i])
-        if (
-            node.type == "comparison_operator"
-            and any(c.type in ("in", "not in") for c in node.children_by_field_name("operators"))
-            and _asks(scan, operands(node)[0], path[:i])
-        ):
-            return node, _refused(node, path[:i])
-    return None
-
-
-def _refused(test: Node, path: list[Node]) -> Effect:
-    """What `if key not in TABLE:` does; elsewhere a truth that says no."""
-    statement = next((n for n in reversed(path) if n.type in ("if_statement", "block", "module")), None)
-    block = child(statement, "consequence") if statement is not None else None
-    negated = any(c.type == "not in" for c in test.children)
-    if negated and statement is not None and block is not None and child(statement, "condition") == test:
-        return block_effect(block)
-    return Effect(Does.REFUSES, line_of(test), None, "no row")
-
-
-def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
-    """Whether a condition only looks a key up in a table that is a gate of its own."""
-    if spot.type != "comparison_operator" or not any(c.type in ("in", "not in") for c in spot.children):
-        return False
-    found = definition(text(operands(spot)[-1]), frame, scan.interpreter)
-    table = inner(found[1]) if found is not None and found[0].module is scan.module else None
-    if table is None or table.type != "dictionary":
-        return False
-    visit_table(scan, scan.path(table.start_byte)[:-1], table)
-    return (table.start_byte, Kind.TABLE.value) in scan.found.gates
-
-
-def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect:
-    """What `.get` without a row leads to: the default, or what the test for None after it does."""
-    default = positional[1] if len(positional) > 1 else None
-    if default is not None and default.type != "none":
-        return Effect(Does.ASSIGNS, line_of(node), None, oneline(default, 80))
-    assignment = next((n for n in reversed(path) if n.type == "assignment"), None)
-    left = child(assignment, "left") if assignment is not None else None
-    block = next((n for n in reversed(path) if n.type in ("block", "module")), None)
-    if left is not None and block is not None:
-        for statement in statements(block):
-            if statement.start_byte > node.start_byte and statement.type == "if_statement":
-                condition = child(statement, "condition")
-                wanted = (f"{text(left)} is None", f"not {text(left)}")
-                if condition is not None and oneline(condition).strip("()") in wanted:
-                    body = child(statement, "consequence")
-                    return block_effect(body) if body is not None else Effect(Does.REFUSES)
-    return Effect(Does.ASSIGNS, line_of(node), None, "None")
-
-
-def _asks(scan: ModulePass, key: Node, path: list[Node]) -> bool:
-    return depends(scan.interpreter.evaluate(key, scan.frame([*path, key])))
-
-
-def emit_table(
-    scan: ModulePass, table: Node, pairs: list[Node], keys: list[Value], rest: Effect,
-    related: tuple[Related, ...], path: list[Node], frame: Frame, name: str,
-) -> None:  # fmt: skip
-    """Adds the gate of a table, a row per arm."""
-    reach = scan.reach(path)
-    arms = []
-    for pair, key in zip(pairs, keys, strict=True):
-        own = admitted(scan.interpreter, ListV((key,)), "")
-        value = child(pair, "value")
-        if own is None or value is None:
-            continue
-        effective = reach & own
-        arms.append(Arm(
-            place=place(pair, scan.module.data), condition=oneline(child(pair, "key") or pair), own=own.truth,
-            truth=effective.truth, assumed=effective.assumed,
-            effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120)),
-            unknowns=effective.unknowns, assumes=effective.assumes, body=place(value, scan.module.data),
-        ))  # fmt: skip
-    if arms:
-        scan.add(Gate(
-            path=scan.module.path, layer=Layer.PYTHON, kind=Kind.TABLE, place=place(table, scan.module.data),
-            arms=tuple(arms), rest=rest, scope=scan.scope(path), reach=reach.truth, related=related,
-            near=scan.near(table, path), symbols=(name,) if name else (), assumptions=scan.assumptions,
-        ))  # fmt: skip
-
-
-# ---------------------------------------------------------------------- class bounds and windows
-
-_BOUND = re.compile(
-    r"(?i)^_?(?:cuda_)?(min|max)(?:imum)?_?(?:supported_?)?(?:device_|compute_|cuda_)*(?:cc|sm|arch|capability|compute_cap)$"
-)
-
-
-def visit_bound(scan: ModulePass, path: list[Node]) -> bool:
-    """MIN_CC / MAX_CC of a class: one window per class, at the maximum."""
-    node = path[-2]
-    left = child(node, "left")
-    cls = next((n for n in reversed(path) if n.type in ("class_definition", "function_definition")), None)
-    if left is None or cls is None or cls.type != "class_definition" or not _BOUND.match(text(left)):
-        return False
-    if not scan.once(cls, "bounds"):
-        return True
-    frame = scan.frame(path)
-    bounds: dict[str, tuple[Node, Value, str]] = {}
-    for name, bindings in frame.scope.bindings.items():
-        match = _BOUND.match(name)
-        last = bindings[-1]
-        if match and last.kind == "assign" and last.value is not None:
-            bounds[match[1].lower()] = (last.value, scan.interpreter.evaluate(last.value, frame), name)
-    own, spot = _window(scan, bounds)
-    if own is None or spot is None:
-        return True
-    rest, related = _bound_reader(scan, frame, [name for _, _, name in bounds.values()])
-    emit(scan, Kind.WINDOW, spot, own, rest, related, path, frame, Layer.PYTHON, cls)
-    return True
-
-
-def _window(scan: ModulePass, bounds: dict[str, tuple[Node, Value, str]]) -> tuple[Answer | None, Node | None]:
-    own = always(scan.interpreter)
-    spot: Node | None = None
-    for side, sign in (("min", ">="), ("max", "<=")):
-        if side not in bounds or bounds[side][1] is None:
-            continue
-        node, value, _ = bounds[side]
-        found = answer_of(scan.interpreter, scan.interpreter.compare(sign, Capability(), value), node)
-        if not found.arch:
-            return None, None
-        own, spot = own & found, node
-    return (own if spot is not None and own.varies else None), spot
-
-
-def _bound_reader(scan: ModulePass, frame: Frame, names: list[str]) -> tuple[Effect, tuple[Related, ...]]:
-    """The message of the method that compares the bound, in the class or a base."""
-    owner = frame.owner
-    for cls in scan.interpreter.mro(owner) if owner is not None else ():
-        body = cls.node.text or b""
-        for name in reversed(names):
-            match = re.search(rb"(?:cls|self)\." + name.encode() + rb"\b", body)
-            if match:
-                path = scan.path_in(cls.module, cls.node.start_byte + match.start())
-                statement = next((n for n in reversed(path) if n.type == "if_statement"), None)
-                block = child(statement, "consequence") if statement is not None else None
-                where = statement if statement is not None else path[-1]
-                effect = block_effect(block) if block is not None else Effect(Does.REFUSES)
-                message = effect.message or _first_template(block)
-                related = Related(cls.module.path, line_of(where), Role.DEFINITION, oneline(where, 100))
-                does = effect.does if effect.refuses else Does.REFUSES
-                return Effect(does, effect.line, message, effect.value), (related,)
-    return Effect(Does.REFUSES), ()
-
-
-def _first_template(block: Node | None) -> str | None:
-    stack = [block] if block is not None else []
-    while stack:
-        node = stack.pop()
-        if node.type == "string":
-            return template(node)
-        stack.extend(reversed(node.named_children))
-    return None
-
-
-def visit_call(scan: ModulePass, path: list[Node]) -> None:
-    """Capability windows of registries and arguments (`max_cc=90`), and require-helpers written as statements."""
-    call = path[-2]
-    if not scan.once(call, "call"):
-        return
-    function = child(call, "function")
-    name = text(function) if function is not None else ""
-    for known, requirement in scan.interpreter.knowledge.windows.items():
-        if name == known or name.endswith("." + known):
-            _registry_window(scan, path, call, requirement)
-            return
-    named = {match[1].lower(): key for key in arguments(call)[1] if (match := _BOUND.match(key))}
-    if "max" in named:
-        _registry_window(scan, path, call, Requirement(name, "pair", "python", "", named.get("min", ""), named["max"]))
-    elif len(path) > 2 and path[-3].type == "expression_statement":
-        _require(scan, path, call)
-
-
-def _registry_window(scan: ModulePass, path: list[Node], call: Node, requirement: Requirement) -> None:
-    _, keywords = arguments(call)
-    frame = scan.frame(path)
-    bounds = {
-        side: (keywords[key], scan.interpreter.evaluate(keywords[key], frame), key)
-        for side, key in (("min", requirement.minimum), ("max", requirement.maximum))
-        if key in keywords
-    }
-    own, _ = _window(scan, bounds)
-    if own is not None:
-        scan.traced()
-        spot = next(iter(bounds.values()))[0]
-        rest = Effect(Does.SKIPS, line_of(call), requirement.message or None)
-        decorated = path[-4] if len(path) > 3 and path[-3].type == "decorator" else call
-        emit(scan, Kind.WINDOW, spot, own, rest, (), path, frame, Layer.PYTHON, decorated)
-
-
-def _require(scan: ModulePass, path: list[Node], call: Node) -> None:
-    """require_sm120(device): a statement whose callee raises for some targets."""
-    function = child(call, "function")
-    if function is None or not scan.is_check(text(function).rsplit(".", 1)[-1]):
-        return
-    scan.traced()
-    frame = scan.frame(path)
-    outcome = scan.interpreter.outcome(call, frame)
-    raises = [r for r in outcome.raises if r.mask != scan.interpreter.lanes.all and not r.names]
-    if not raises:
-        return
-    rest, related = _raise_effect(raises[0])
-    if any(v.type in ("list", "tuple", "set") for v in (*arguments(call)[0], *arguments(call)[1].values())) and any(
-        _names_targets(scan.interpreter.evaluate(v, frame), scan)
-        for v in (*arguments(call)[0], *arguments(call)[1].values())
-    ):
-        return  # the list is the gate
-    emit(scan, Kind.CHECK, call, _not_raised(scan, raises), rest, related, path, frame, Layer.PYTHON, call)
 
 
 def raises_in(module: Module, function: Node) -> Node | None:
@@ -673,4 +257,38 @@ def raises_in(module: Module, function: Node) -> Node | None:
         if node.type == "raise_statement" and message_of(node):
             return node
         stack.extend(reversed(node.named_children))
+    return None
+
+
+def layer_of_call(scan: ModulePass, call: Node, path: list[Node]) -> Layer:
+    """A list given to something that makes compiler flags or modules bites when those are built."""
+    words = " ".join(text(n.child_by_field_name("name") or n) for n in path if n.type == "function_definition")
+    function = child(call, "function")
+    named = (text(function) if function is not None else "") + " " + words
+    return Layer.JIT if re.search(r"flags|nvcc|gencode|jit|compile|gen_\w*module", named) else Layer.PYTHON
+
+
+def raise_in(scan: ModulePass, name: str, parameter: str) -> Raise | None:
+    """The raise of the scanned function of that name, found by name alone."""
+    key = ("raise", name, parameter)
+    memo = scan.interpreter.graph.memo
+    if key not in memo:
+        memo[key] = _search_raise(scan, name, parameter)
+    found: Raise | None = memo[key]
+    return found
+
+
+def _search_raise(scan: ModulePass, name: str, parameter: str) -> Raise | None:
+    pattern = re.compile(rb"^[ \t]*def " + re.escape(name.encode()) + rb"\b", re.MULTILINE)
+    for module in scan.interpreter.graph.modules.values():
+        if b"def " + name.encode() not in module.data:
+            continue
+        match = pattern.search(module.data)
+        if match is None:
+            continue
+        path = module.descend(match.end() - 1)
+        function = next((n for n in reversed(path) if n.type == "function_definition"), None)
+        node = raises_in(module, function) if function is not None else None
+        if node is not None:
+            return Raise(0, (), node, module)
     return None

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.arms import ASSUMPTIONS, arm_of, kind_of, layer_of, words_near
+from archscan.frontends.python.blocks import scope_of
 from archscan.frontends.python.conditions import Answer, always, answer, answer_of, met, passed
 from archscan.frontends.python.effects import after, effect_of
-from archscan.frontends.python.evaluate import Frame
+from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.lanewise import compare
+from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import inner, operands, statements, text
 from archscan.frontends.python.values import Unknown, Value
@@ -36,15 +40,16 @@ def visit_match(scan: ModulePass, path: list[Node]) -> None:
     answers = [_answer(scan, case, subject, frame) for case in cases]
     if not any(a.arch and a.varies for a in answers):
         return
-    reach = scan.reach(path)
+    reach = reach_of(scan, path)
     arms = _arms(scan, cases, answers, reach, frame)
     rest = Effect(Does.NOTHING) if any(a.is_else for a in arms) else _rest(path, cases)
     related = tuple(dict.fromkeys(scan.interpreter.trace))[:12]
     first = next(i for i, a in enumerate(answers) if a.arch)
     scan.add(Gate(
-        path=scan.module.path, layer=scan._layer(related, path[-1]), kind=scan._kind_of(Kind.IF, path[-1], arms, rest),
-        place=arms[first].place, arms=arms, rest=rest, scope=scan.scope(path), reach=reach.truth, related=related,
-        near=scan.near(statement, path), assumptions=scan.assumptions,
+        path=scan.module.path, layer=layer_of(scan, related, path[-1]),
+        kind=kind_of(scan, Kind.IF, path[-1], arms, rest), place=arms[first].place, arms=arms,
+        rest=rest, scope=scope_of(path), reach=reach.truth, related=related,
+        near=words_near(scan, statement, path), assumptions=ASSUMPTIONS,
     ))  # fmt: skip
 
 
@@ -82,7 +87,7 @@ def _of_pattern(scan: ModulePass, pattern: Node, subject: Value, frame: Frame) -
     if node.type == "case_pattern":
         return _of_pattern(scan, node, subject, frame)
     value = scan.interpreter.evaluate(node, frame) if node.type in _LITERAL else Unknown((text(node),))
-    return answer_of(scan.interpreter, scan.interpreter.compare("==", subject, value), pattern)
+    return answer_of(scan.interpreter, compare(scan.interpreter.lanes, "==", subject, value), pattern)
 
 
 def _of_parts(scan: ModulePass, patterns: list[Node], subject: Value, frame: Frame) -> Answer:
@@ -125,9 +130,9 @@ def _arms(scan: ModulePass, cases: list[Node], answers: list[Answer], reach: Ans
         if block is None:
             continue
         if _takes_all(pattern) and child(case, "guard") is None:
-            arms.append(scan._arm(None, block, case, earlier, left, frame))
+            arms.append(arm_of(scan, None, block, case, earlier, left, frame))
             break
-        arms.append(scan._arm(pattern, block, case, own, left & met(scan.interpreter, own, pattern), frame))
+        arms.append(arm_of(scan, pattern, block, case, own, left & met(scan.interpreter, own, pattern), frame))
         left, earlier = left & passed(scan.interpreter, own), earlier & ~own
     return tuple(arms)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.catalog.recognise import Recogniser
-from archscan.frontends.python.evaluate import Frame, Interpreter
+from archscan.frontends.python.evaluate import Interpreter
+from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import inner, operands, parameters, text
 from archscan.frontends.python.values import FuncV

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.arms import ASSUMPTIONS, words_near
+from archscan.frontends.python.blocks import scope_of, symbols_in
 from archscan.frontends.python.conditions import Answer, answer, focus
+from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.syntax import arguments, line_of, place, template, text
 from archscan.frontends.python.syntax import field as child
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Scope
@@ -44,10 +47,10 @@ def _gate(scan: ModulePass, path: list[Node], call: Node, condition: Node, skips
     reason = next((t for a in (*keywords.values(), *positional[1:]) if (t := template(a))), "")
     runs = Effect(Does.WORK, line_of(tested or call))
     skipped = Effect(Does.SKIPS, line_of(call), reason)
-    reach = scan.reach(path)
+    reach = reach_of(scan, path)
     arm = _arm(scan, spot, condition, own, reach & own, skipped if skips else runs)
     name = child(tested, "name") if tested is not None else None
-    near = f"{scan.near(call, path)} {reason}".strip()
+    near = f"{words_near(scan, call, path)} {reason}".strip()
     words = f"{near} {text(name) if name is not None else ''}"
     scan.add(
         Gate(
@@ -57,12 +60,12 @@ def _gate(scan: ModulePass, path: list[Node], call: Node, condition: Node, skips
             place=arm.place,
             arms=(arm if skips else replace(arm, features=scan.features(words, call)),),
             rest=runs if skips else skipped,
-            scope=Scope(text(name)) if name is not None else scan.scope(path),
+            scope=Scope(text(name)) if name is not None else scope_of(path),
             reach=reach.truth,
             related=tuple(dict.fromkeys(scan.interpreter.trace))[:12],
             near=near,
-            symbols=scan.names(condition),
-            assumptions=scan.assumptions,
+            symbols=symbols_in(condition),
+            assumptions=ASSUMPTIONS,
         )
     )
 

@@ -1,0 +1,55 @@
+"""Which lanes take a condition, and what alternative values come to where several may reach a lane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.lanewise import truth_of
+from archscan.frontends.python.operations import by_cover, preferred
+from archscan.frontends.python.syntax import oneline
+from archscan.frontends.python.values import Value, unite
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.evaluate import Interpreter
+
+
+def taken(
+    interpreter: Interpreter, condition: Node | None, frame: Frame, left: int
+) -> tuple[int, int, tuple[str, ...]]:
+    """Lanes of `left` that surely and perhaps take a condition, and what the latter hang on."""
+    if condition is None:
+        return left, 0, ()
+    yes = maybe = 0
+    names: tuple[str, ...] = ()
+    for value, mask in interpreter.lanes.groups(truth_of(interpreter.lanes, interpreter.evaluate(condition, frame))):
+        if value is True:
+            yes |= mask & left
+        elif value is not False:
+            maybe |= mask & left
+            names = unite(names, value.names)
+    return yes, maybe, names or ((oneline(condition, 80),) if maybe else ())
+
+
+def combine(interpreter: Interpreter, parts: list[tuple[Value, int, tuple[str, ...]]]) -> Value:
+    """One value out of alternatives: where several reach a lane, the one that is not a mere default."""
+    sure = [(v, m) for v, m, names in parts if not names]
+    covered = 0
+    for _, mask in sure:
+        covered |= mask
+    rest = [(v, m & ~covered, n) for v, m, n in parts if n and m & ~covered]
+    if not rest:
+        doubtful = [(v, m, n) for v, m, n in parts if n and m]
+        return interpreter.lanes.merge(sure) if not doubtful else _choose(interpreter, parts)
+    return _choose(interpreter, parts)
+
+
+def _choose(interpreter: Interpreter, parts: list[tuple[Value, int, tuple[str, ...]]]) -> Value:
+    values = tuple(v for v, _, _ in parts)
+    result: list[tuple[Value, int]] = []
+    for items, mask in interpreter.lanes.spread(values):
+        for lanes, alternatives in by_cover(parts, items, mask):
+            result.append((preferred(alternatives), lanes))
+    return interpreter.lanes.merge(result)

@@ -1,0 +1,251 @@
+"""Evaluates calls: of scanned functions, of what is known by name, of built-ins and methods of constants."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.classes import row
+from archscan.frontends.python.frames import MISSING, Frame, Outcome
+from archscan.frontends.python.lanewise import logical, truth_of
+from archscan.frontends.python.operations import CALLABLE, COMPARE, METHODS, apply, apply_method, spellings
+from archscan.frontends.python.scopes import Binding
+from archscan.frontends.python.syntax import arguments, line_of, oneline, text
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.triggers import is_trigger
+from archscan.frontends.python.values import (
+    BuiltinMethod,
+    Capability,
+    ClassV,
+    DictV,
+    ExternalV,
+    FuncV,
+    PartialV,
+    Split,
+    Unknown,
+    Value,
+    depends,
+    is_constant,
+)
+from archscan.model.gate import Related, Role
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.evaluate import Interpreter
+
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+_LOOKED_AT = 2000
+
+
+def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
+    """What a call expression returns and where it raises."""
+    function = child(node, "function")
+    assert function is not None
+    positional, keywords = arguments(node)
+    name = text(function).rsplit(".", 1)[-1]
+    known = _known_call(interpreter, name, node, positional, keywords, frame)
+    if known is not MISSING:
+        return Outcome(known)
+    callee = interpreter.evaluate(function, frame)
+    if isinstance(callee, ExternalV):
+        return Outcome(_external(interpreter, callee.name, node, positional, keywords, frame))
+    if isinstance(callee, BuiltinMethod):
+        args = tuple(interpreter.evaluate(a, frame) for a in positional)
+        return Outcome(_method(interpreter, callee, args, node))
+    if isinstance(callee, FuncV) and not _worth(interpreter, callee, [*positional, *keywords.values()], frame):
+        known = _by_name(interpreter, name, text(function), node)
+        return Outcome(Unknown((oneline(node, 60),)) if known is MISSING else known)
+    if isinstance(callee, (FuncV, PartialV, ClassV)):
+        args = tuple(interpreter.evaluate(a, frame) for a in positional)
+        kw = {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}
+        outcome = interpreter.invoke(callee, args, kw)
+        if isinstance(outcome.value, Unknown):
+            known = _by_name(interpreter, name, text(function), node)
+            if known is not MISSING and not outcome.value.arch:
+                return Outcome(known, outcome.raises)
+            return Outcome(Unknown((oneline(node, 60),), outcome.value.arch), outcome.raises)
+        return outcome
+    if isinstance(callee, Split):
+        return Outcome(Unknown((oneline(node, 60),), True))
+    known = _by_name(interpreter, name, text(function), node)
+    if known is not MISSING:
+        return Outcome(known)
+    return Outcome(Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame)))
+
+
+def given(interpreter: Interpreter, arguments: list[Node], frame: Frame) -> bool:
+    """Whether a name among the arguments holds the target."""
+    names = [a for a in arguments if a.type in ("identifier", "attribute", "subscript")]
+    return any(_may_carry(interpreter, a, frame) and depends(interpreter.evaluate(a, frame)) for a in names)
+
+
+def _may_carry(interpreter: Interpreter, node: Node, frame: Frame, hops: int = 4) -> bool:
+    """Whether an expression may hold the target, by its words and those its names were bound to: no evaluation."""
+    words = set(_WORD.findall((node.text or b"")[:_LOOKED_AT]))
+    return any(is_trigger(word) or _name_may_carry(interpreter, word.decode(), frame, hops) for word in words)
+
+
+def _name_may_carry(interpreter: Interpreter, name: str, frame: Frame, hops: int) -> bool:
+    if name in interpreter.asks or not hops:
+        return True
+    current: Frame | None = frame
+    while current is not None:
+        if name in current.locals and depends(current.locals[name]):
+            return True
+        bindings = current.scope.bindings.get(name)
+        if bindings:
+            return _bound_may_carry(interpreter, name, bindings, current, hops)
+        current = current.parent
+    return False
+
+
+def _bound_may_carry(interpreter: Interpreter, name: str, bindings: list[Binding], frame: Frame, hops: int) -> bool:
+    key = (0, hops, f"{name} carries")
+    known = frame.memo.get(key)
+    if known is None:
+        frame.memo[key] = (False, ())  # what is bound to itself
+        values = [b.value for b in bindings if b.value is not None and b.kind not in ("def", "class")]
+        known = frame.memo[key] = (any(_may_carry(interpreter, v, frame, hops - 1) for v in values), ())
+    return bool(known[0])
+
+
+def _by_name(interpreter: Interpreter, name: str, full: str, node: Node) -> Value:
+    value = interpreter.knowledge.call(full, name, interpreter.lanes)
+    return MISSING if value is None else value
+
+
+def _known_call(
+    interpreter: Interpreter, name: str, node: Node, positional: list[Node], keywords: dict[str, Node], frame: Frame
+) -> Value:
+    """Facades whose comparison is known by name: has_device_capability(90)."""
+    sign = interpreter.knowledge.facades.get(name)
+    if sign is None or not positional + list(keywords.values()):
+        return MISSING
+    wanted = interpreter.evaluate((positional + list(keywords.values()))[0], frame)
+    return interpreter.lanes.lift(lambda w: _facade(interpreter, sign, w), wanted)
+
+
+def _facade(interpreter: Interpreter, sign: str, wanted: Value) -> Value:
+    if isinstance(wanted, tuple) and len(wanted) == 2:
+        wanted = wanted[0] * 10 + wanted[1] if is_constant(wanted) else Unknown()
+    if not isinstance(wanted, int):
+        return Unknown(("capability",), True)
+    if sign == "family":
+        return interpreter.lanes.by_target(lambda t: t.major == wanted // 10)
+    return interpreter.lanes.by_target(lambda t: bool(COMPARE[sign](t.sm, wanted)))
+
+
+def _external(
+    interpreter: Interpreter, name: str, node: Node, positional: list[Node], keywords: dict[str, Node], frame: Frame
+) -> Value:
+    short = name.rsplit(".", 1)[-1]
+    if short == "partial" and positional:
+        return _partial(interpreter, positional, keywords, frame)
+    if short in interpreter.knowledge.wrappers:
+        return _wrapped(interpreter, positional, node, frame)
+    if name in ("os.getenv", "os.environ.get", "getenv", "environ.get"):
+        return _getenv(interpreter, positional, frame)
+    known = interpreter.knowledge.call(name, short, interpreter.lanes)
+    if known is not None:
+        return known
+    if "." in name or short not in CALLABLE:
+        return Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame))
+    args = tuple(interpreter.evaluate(a, frame) for a in positional)
+    return _builtin(interpreter, short, args, node)
+
+
+def _wrapped(interpreter: Interpreter, positional: list[Node], node: Node, frame: Frame) -> Value:
+    """lru_cache(f) is f; lru_cache(maxsize=1) is something that gives back what it is called with."""
+    return interpreter.evaluate(positional[0], frame) if positional else ExternalV("cache")
+
+
+def _partial(interpreter: Interpreter, positional: list[Node], keywords: dict[str, Node], frame: Frame) -> Value:
+    function = interpreter.evaluate(positional[0], frame)
+    args = tuple(interpreter.evaluate(a, frame) for a in positional[1:])
+    kw = {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}
+    notes = tuple(
+        Related(frame.module.path, line_of(v), Role.DEFINITION, f"{k}={oneline(v, 80)}")
+        for k, v in keywords.items()
+        if (v.type in ("list", "tuple", "set", "integer") and "major" in k) or "capab" in k
+    )
+    return PartialV(function, args, kw, notes)
+
+
+def _getenv(interpreter: Interpreter, positional: list[Node], frame: Frame) -> Value:
+    if not positional:
+        return Unknown(("os.environ",))
+    key = interpreter.evaluate(positional[0], frame)
+    default = interpreter.evaluate(positional[1], frame) if len(positional) > 1 else None
+    return variable(interpreter, key, default)
+
+
+def variable(interpreter: Interpreter, key: Value, default: Value) -> Value:
+    if not isinstance(key, str):
+        return Unknown(("os.environ",))
+    interpreter.environment[key] = None
+    setting = interpreter.knowledge.variable(key)
+    if setting is not None:
+        return setting
+    return Unknown((key,)) if default is MISSING else default
+
+
+def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node: Node) -> Value:
+    unknown = Unknown((oneline(node, 60),), any(depends(a) for a in args))
+    function = CALLABLE.get(name)
+    if function is None or not args:
+        return unknown
+    if name in ("any", "all") and len(args) == 1 and isinstance(args[0], tuple):
+        result: Value = name == "all"
+        for item in args[0]:
+            result = logical(interpreter.lanes, name == "all", result, truth_of(interpreter.lanes, item))
+        return result
+    if name == "bool":
+        return truth_of(interpreter.lanes, args[0])
+    value = interpreter.lanes.lift(lambda *items: apply(function, name, items), *args)
+    return unknown if isinstance(value, Unknown) else value
+
+
+def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, ...], node: Node) -> Value:
+    unknown = Unknown((oneline(node, 60),), depends(method.owner) or any(depends(a) for a in args))
+    if isinstance(method.owner, DictV):
+        if method.name == "get" and args:
+            default = args[1] if len(args) > 1 else None
+            return interpreter.lanes.lift(lambda k: row(interpreter, method.owner, k, default), args[0])
+        return unknown
+    if isinstance(method.owner, Capability):
+        return _capability_method(interpreter, method.name, args, unknown)
+    if method.name not in METHODS:
+        return unknown
+    value = (
+        interpreter.lanes.lift(lambda *items: apply_method(method, items), *args) if args else apply_method(method, ())
+    )
+    return unknown if isinstance(value, Unknown) else value
+
+
+def _capability_method(interpreter: Interpreter, name: str, args: tuple[Value, ...], unknown: Value) -> Value:
+    if name in ("to_int", "as_int"):
+        return interpreter.lanes.sm
+    if name in ("replace", "strip", "lower", "removeprefix", "lstrip", "rstrip"):
+        return Capability(False)
+    if name in ("startswith", "endswith") and args and isinstance(args[0], (str, tuple)):
+        wanted = args[0] if isinstance(args[0], tuple) else (args[0],)
+        if all(isinstance(w, str) and any(c.isdigit() for c in w) for w in wanted):
+            return interpreter.lanes.by_target(lambda t: any(getattr(s, name)(w) for s in spellings(t) for w in wanted))
+    return unknown
+
+
+def _worth(interpreter: Interpreter, callee: FuncV, arguments: list[Node], frame: Frame) -> bool:
+    """Whether a call may have to do with the target: it gets it, asks for it, or is too short to tell."""
+    node = callee.node
+    if node.end_point[0] - node.start_point[0] <= 6:
+        return True
+    offsets = callee.module.index.triggers
+    at = bisect_left(offsets, node.start_byte)
+    if at < len(offsets) and offsets[at] < node.end_byte:
+        return True
+    return given(interpreter, arguments, frame)

@@ -1,0 +1,141 @@
+"""Finds members: attributes of modules, classes with their bases and objects, and rows of tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from archscan.frontends.python.frames import END, MISSING, Frame, Lazy
+from archscan.frontends.python.knowledge import Knowledge
+from archscan.frontends.python.lanewise import pairwise
+from archscan.frontends.python.names import resolve
+from archscan.frontends.python.operations import is_capability
+from archscan.frontends.python.scopes import Binding
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.syntax import operands, text
+from archscan.frontends.python.values import (
+    BuiltinMethod,
+    Capability,
+    ClassV,
+    DictV,
+    ExternalV,
+    FuncV,
+    InstanceV,
+    Maybe,
+    ModuleV,
+    PropertiesV,
+    Split,
+    Unknown,
+    Value,
+    assume,
+)
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.evaluate import Interpreter
+
+
+_MISSING_CONSTANT = Knowledge.MISSING
+
+
+def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> Value:
+    """An attribute of a value; `full` is the source text."""
+    if isinstance(holder, Maybe):
+        return assume(attribute(interpreter, holder.value, name, full), holder.names)
+    if isinstance(holder, ModuleV):
+        value = interpreter.member(holder.module, name)
+        if value is not MISSING:
+            return value
+    if isinstance(holder, ClassV):
+        value = class_member(interpreter, holder, name, holder)
+        if value is not MISSING:
+            return value
+    if isinstance(holder, InstanceV):
+        value = instance_member(interpreter, holder, name)
+        if value is not MISSING:
+            return value
+    if isinstance(holder, PropertiesV) or is_capability(holder):
+        found = {"major": interpreter.lanes.major, "minor": interpreter.lanes.minor}.get(name)
+        if found is not None:
+            return found if not isinstance(holder, tuple) else holder[0 if name == "major" else 1]
+    if isinstance(holder, ExternalV):
+        dotted = f"{holder.name}.{name}"
+        known = interpreter.knowledge.constant(dotted)
+        return ExternalV(dotted) if known is _MISSING_CONSTANT else known
+    if isinstance(holder, (str, tuple, DictV, Capability)) and not isinstance(holder, Unknown):
+        return BuiltinMethod(holder, name)
+    return _seeded_attribute(interpreter, holder, name, full)
+
+
+def _seeded_attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> Value:
+    seeded = interpreter.knowledge.seed_attribute(full, name, interpreter.lanes)
+    if seeded is not None:
+        return seeded
+    return Unknown((full[:60],), isinstance(holder, Unknown) and holder.arch and False)
+
+
+def row(interpreter: Interpreter, table: DictV, key: Value, default: Value) -> Value:
+    for known, value in table.rows:
+        hit = pairwise(interpreter.lanes, "==", key, known) if not isinstance(known, (Unknown, Split)) else False
+        if hit is True:
+            return interpreter.evaluate(value.node, value.frame) if isinstance(value, Lazy) else value
+    return Unknown(("table",)) if table.open else default
+
+
+def class_member(interpreter: Interpreter, cls: ClassV, name: str, receiver: Value) -> Value:
+    """A class attribute through the bases, methods bound to the receiver; MISSING if there is none."""
+    for owner in mro(interpreter, cls):
+        frame = interpreter.class_frame(owner)
+        if name in frame.scope.bindings:
+            value = resolve(interpreter, name, frame, END)
+            return _bind(interpreter, value, frame.scope.bindings[name][-1], receiver)
+    return MISSING
+
+
+def _bind(interpreter: Interpreter, value: Value, binding: Binding, receiver: Value) -> Value:
+    if not isinstance(value, FuncV) or binding.kind != "def":
+        return value
+    kinds = {text(c.named_children[0]).rsplit(".", 1)[-1] for c in binding.node.named_children if c.type == "decorator"}
+    if "staticmethod" in kinds:
+        return value
+    bound = receiver
+    if "classmethod" in kinds and isinstance(receiver, InstanceV):
+        bound = receiver.cls
+    method = FuncV(value.module, value.node, value.frame, bound, True)
+    if kinds & {"property", "cached_property"}:
+        return interpreter.invoke(method, (), {}).value
+    return method
+
+
+def mro(interpreter: Interpreter, cls: ClassV, seen: tuple[ClassV, ...] = ()) -> list[ClassV]:
+    """The class and its scanned bases, nearest first."""
+    found = [cls]
+    holder = child(cls.node, "superclasses")
+    for base in operands(holder) if holder is not None and len(seen) < 8 else ():
+        value = interpreter.evaluate(base, cls.frame) if base.type != "keyword_argument" else None
+        if isinstance(value, ClassV) and value not in seen and value is not cls:
+            found += [c for c in mro(interpreter, value, (*seen, cls)) if c not in found]
+    return found
+
+
+def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) -> Value:
+    """An attribute of an object: constructor fields, `interpreter.x` of __init__, then the class."""
+    if name in instance.fields:
+        return instance.fields[name]
+    for owner in mro(interpreter, instance.cls):
+        frame = interpreter.class_frame(owner)
+        value = _set_in_init(interpreter, owner, frame, instance, name)
+        if value is not MISSING:
+            return value
+    return class_member(interpreter, instance.cls, name, instance)
+
+
+def _set_in_init(interpreter: Interpreter, owner: ClassV, frame: Frame, instance: InstanceV, name: str) -> Value:
+    for method in ("__init__", "__post_init__", "setup"):
+        for binding in frame.scope.bindings.get(method, ()):
+            if binding.kind != "def" or binding.value is None:
+                continue
+            inner_frame = interpreter.entry_frame(owner.module, binding.value, frame)
+            if f"interpreter.{name}" in inner_frame.scope.bindings:
+                value = resolve(interpreter, f"interpreter.{name}", inner_frame, END)
+                if value is not MISSING:
+                    return value
+    return MISSING

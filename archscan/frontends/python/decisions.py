@@ -1,0 +1,167 @@
+"""Gates that are ternaries, asserts, returned truths, assigned flags and filters of comprehensions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.arms import arm_of, gate_of, is_gate
+from archscan.frontends.python.conditions import answer, answer_of, focus, met, passed
+from archscan.frontends.python.effects import asserted
+from archscan.frontends.python.reach import reach_of
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.syntax import inner, line_of, oneline, operands, text
+from archscan.frontends.python.values import depends
+from archscan.model.gate import Arm, Does, Effect, Kind
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.gates import ModulePass
+
+
+def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
+    node, below = path[-2], path[-1]
+    parts = operands(node)
+    if len(parts) != 3 or below != parts[1] or not scan.once(node, "ifexp"):
+        return
+    outer = len(path) - 2
+    above = outer
+    while above > 1:  # `a if x else b if y else c` is one ladder, with brackets or without
+        above -= 1
+        if path[above].type == "conditional_expression" and inner(operands(path[above])[2]) == path[outer]:
+            if not answer(scan.interpreter, operands(path[above])[1], scan.frame(path[: above + 1])).arch:
+                break  # another question decides first
+            outer = above
+        elif path[above].type != "parenthesized_expression":
+            break
+    if path[outer] is not node and outer != len(path) - 2 and not scan.once(path[outer], "ifexp"):
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    arms_nodes, last = _ternary(path[outer])
+    answers = [answer(scan.interpreter, condition, frame) for condition, _ in arms_nodes]
+    if not is_gate(scan, answers, [c for c, _ in arms_nodes], frame):
+        return
+    related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
+    reach = reach_of(scan, path)
+    arms: list[Arm] = []
+    left = reach
+    for (condition, value), own in zip(arms_nodes, answers, strict=True):
+        effective = left & met(scan.interpreter, own, condition)
+        arm = arm_of(scan, condition, value, node, own, effective, frame)
+        arms.append(replace(arm, effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120))))
+        left = left & passed(scan.interpreter, own) if own.arch else left
+    first = next(i for i, a in enumerate(answers) if a.arch)
+    spot = focus(scan.interpreter, arms_nodes[first][0], frame)
+    rest = Effect(Does.ASSIGNS, line_of(last), None, oneline(last, 120), environment)
+    scan.add(gate_of(scan, Kind.CONDITIONAL_EXPRESSION, spot, tuple(arms), rest, related, reach, path, frame))
+
+
+def visit_assert(scan: ModulePass, path: list[Node]) -> None:
+    node, below = path[-2], path[-1]
+    condition = operands(node)[0]
+    if below != condition or not scan.once(node, "assert"):
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    own = answer(scan.interpreter, condition, frame)
+    if not is_gate(scan, [own], [path[-1]], frame):
+        return
+    related = tuple(scan.interpreter.trace)
+    reach = reach_of(scan, path)
+    arm = arm_of(scan, condition, node, node, own, reach & own, frame)
+    arm = replace(arm, effect=Effect(Does.WORK, line_of(node)), body=None, calls=())
+    spot = focus(scan.interpreter, condition, frame)
+    scan.add(gate_of(scan, Kind.CHECK, spot, (arm,), asserted(node), related, reach, path, frame))
+
+
+def visit_return(scan: ModulePass, path: list[Node]) -> None:
+    node, value = path[-2], inner(path[-1])
+    if not _is_condition(value) or not scan.once(node, "return"):
+        return
+    function = next((n for n in reversed(path) if n.type == "function_definition"), None)
+    if function is None:
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    own = answer(scan.interpreter, value, frame)
+    if not is_gate(scan, [own], [path[-1]], frame):
+        return
+    related = tuple(scan.interpreter.trace)
+    name = child(function, "name")
+    shown = text(name) if name is not None else ""
+    if not scan.decides(function):  # an answer about the target alone is a definition, else a decision
+        scan.spread_function(shown, function)
+        if scan.is_used(shown, function):
+            return
+    reach = reach_of(scan, path)
+    arm = arm_of(scan, value, value, node, own, reach & own, frame)
+    arm = replace(arm, effect=Effect(Does.RETURNS, line_of(node), None, "True"), body=None)
+    rest = Effect(Does.REFUSES, line_of(node), None, "False")
+    spot = focus(scan.interpreter, value, frame)
+    scan.add(gate_of(scan, Kind.RETURNED_TRUTH, spot, (arm,), rest, related, reach, path, frame))
+
+
+def visit_assignment(scan: ModulePass, path: list[Node]) -> None:
+    node, below = path[-2], path[-1]
+    right, left = child(node, "right"), child(node, "left")
+    if below != right or right is None or left is None or not scan.once(node, "assign"):
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    value = scan.interpreter.evaluate(right, frame)
+    if not depends(value):
+        return
+    related = tuple(scan.interpreter.trace)
+    names = [text(n) for n in (operands(left) if left.type.endswith(("_list", "_pattern")) else [left])]
+    uses = sum(scan.spread_name(name, node, path) for name in names)
+    if (
+        not _is_condition(inner(right))
+        or uses
+        or any(scan.users.get(n, frozenset()) - {scan.module.path} for n in names)
+    ):
+        return
+    own = answer_of(scan.interpreter, value, right)
+    if not own.varies:
+        return
+    reach = reach_of(scan, path)
+    arm = arm_of(scan, right, right, node, own, reach & own, frame)
+    arm = replace(arm, effect=Effect(Does.ASSIGNS, line_of(node), None, "True"), body=None)
+    rest = Effect(Does.ASSIGNS, line_of(node), None, "False")
+    spot = focus(scan.interpreter, inner(right), frame)
+    scan.add(gate_of(scan, Kind.FLAG, spot, (arm,), rest, related, reach, path, frame))
+
+
+def visit_filter(scan: ModulePass, path: list[Node]) -> None:
+    node = path[-2]
+    if path[-3].type == "case_clause" or not scan.once(node, "filter"):  # a case's guard goes with its case
+        return
+    simple(scan, path, path[-1], Kind.IF, Effect(Does.WORK, line_of(node)), Effect(Does.SKIPS, line_of(node)))
+
+
+def simple(scan: ModulePass, path: list[Node], condition: Node, kind: Kind, does: Effect, rest: Effect) -> None:
+    scan.traced()
+    frame = scan.frame(path)
+    own = answer(scan.interpreter, condition, frame)
+    if not (own.arch and own.varies):
+        return
+    related = tuple(scan.interpreter.trace)
+    reach = reach_of(scan, path)
+    arm = replace(arm_of(scan, condition, condition, condition, own, reach & own, frame), effect=does, body=None)
+    spot = focus(scan.interpreter, condition, frame)
+    scan.add(gate_of(scan, kind, spot, (arm,), rest, related, reach, path, frame))
+
+
+def _ternary(node: Node) -> tuple[list[tuple[Node, Node]], Node]:
+    arms: list[tuple[Node, Node]] = []
+    while True:
+        then, condition, other = operands(node)[:3]
+        arms.append((condition, then))
+        if inner(other).type != "conditional_expression":
+            return arms, other
+        node = inner(other)
+
+
+def _is_condition(node: Node) -> bool:
+    return node.type in ("comparison_operator", "boolean_operator", "not_operator", "call")

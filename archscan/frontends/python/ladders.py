@@ -1,0 +1,189 @@
+"""Gates that are if statements: ladders of them, and what lies beside and behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.arms import (
+    ASSUMPTIONS,
+    arm_notes,
+    arms_of,
+    is_gate,
+    kind_of,
+    layer_of,
+    notes_on,
+    overridden,
+    quirk_of,
+    words_near,
+)
+from archscan.frontends.python.blocks import ends, is_predicate, returns_in, scope_of, symbols_in
+from archscan.frontends.python.conditions import Answer, arm_answers, focus
+from archscan.frontends.python.definitions import at_definition, named_list
+from archscan.frontends.python.effects import after, block_effect, effect_of
+from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.notes import quirk_in
+from archscan.frontends.python.reach import reach_of
+from archscan.frontends.python.scopes import Scope as BlockScope
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.syntax import if_arms, operands, place, statements, text
+from archscan.frontends.python.tables import asks_table
+from archscan.model.gate import Does, Effect, Gate, Kind
+from archscan.model.truth import Truth
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.gates import ModulePass
+
+
+def visit_if(scan: ModulePass, path: list[Node]) -> None:
+    statement, below = path[-2], path[-1]
+    if below != child(statement, "condition"):
+        return
+    if statement.type == "elif_clause":
+        path = path[:-1]
+        statement = path[-2]
+    if not scan.once(statement, "if"):
+        return
+    ladder = _ladder(scan, statement, path)
+    if ladder[0] != statement and not scan.once(ladder[0], "if"):
+        return
+    for one in ladder:
+        scan.once(one, "if")
+    condition = child(ladder[0], "condition")
+    _if_gate(scan, ladder, [*path[:-2], ladder[0], condition if condition is not None else path[-1]])
+
+
+def _ladder(scan: ModulePass, statement: Node, path: list[Node]) -> list[Node]:
+    """Consecutive ifs that each return something of their own: one ladder."""
+    block = path[-3] if len(path) > 2 else statement
+    siblings = statements(block) if block.type in ("block", "module") else [statement]
+    index = next((i for i, s in enumerate(siblings) if s == statement), 0)
+    if not siblings or not _is_rung(statement):
+        return [statement]
+    first = last = index
+    while first > 0 and _is_rung(siblings[first - 1]) and scan.asks(siblings[first - 1]):
+        first -= 1
+    while last + 1 < len(siblings) and _is_rung(siblings[last + 1]) and scan.asks(siblings[last + 1]):
+        last += 1
+    return siblings[first : last + 1]
+
+
+def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node]) -> None:
+    scan.traced()
+    frame = scan.frame(path)
+    answers: list[Answer] = []
+    parts: list[tuple[Node | None, Node, Node]] = []
+    for statement in ladder:
+        answers += arm_answers(scan.interpreter, statement, frame)
+        parts += [(condition, block, statement) for condition, block in if_arms(statement)]
+    if not is_gate(scan, answers, [c for c, _, _ in parts], frame):
+        return
+    if _is_predicate_body(scan, path, frame):
+        return
+    related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
+    reach = reach_of(scan, path)
+    elsewhere = _served_beside(scan, ladder, path, answers)
+    arms = tuple(
+        replace(arm, effect=overridden(arm.effect, environment)) if arm.effect.refuses else arm
+        for arm in arms_of(scan, parts, answers, reach, frame)
+    )
+    rest = _rest(scan, ladder, path)
+    has_else = any(a.is_else for a in arms)
+    first = next(i for i, a in enumerate(answers) if a.arch)
+    condition = parts[first][0]
+    spot = focus(scan.interpreter, condition, frame) if condition is not None else ladder[0]
+    gate = Gate(
+        path=scan.module.path,
+        layer=layer_of(scan, related, spot),
+        kind=kind_of(scan, Kind.IF, spot, arms, rest),
+        place=place(spot, scan.module.data),
+        arms=arms,
+        rest=Effect(Does.NOTHING) if has_else else overridden(rest, environment),
+        scope=scope_of(path),
+        reach=Truth(reach.truth.yes & ~elsewhere, reach.truth.no | elsewhere),
+        related=tuple(dict.fromkeys(related))[:12],
+        near=words_near(scan, ladder[0], path),
+        symbols=symbols_in(condition),
+        assumptions=ASSUMPTIONS,
+        extra=(*notes_on(scan, spot, frame), *arm_notes(scan, parts, path, frame), *quirk_of(scan, ladder[0], path)),
+    )
+    if asks_table(scan, spot, frame):
+        return
+    listed = named_list(spot, frame, scan.interpreter)
+    if listed is not None and len(arms) == 1:
+        gate = at_definition(scan, gate, *listed, spot)
+        quirk = quirk_in(gate.near)
+        gate = replace(gate, extra=(("quirk", quirk),) if quirk else ())
+    scan.add(gate)
+
+
+def _served_beside(scan: ModulePass, ladder: list[Node], path: list[Node], answers: list[Answer]) -> int:
+    """The lanes that no arm takes and that another if of the block takes instead: `if a: … if b: …`, all apart.
+
+    The other if must be for other targets alone and come to something of the same sort, or it is another matter.
+    """
+    block = path[-3] if len(path) > 2 else ladder[0]
+    taken = 0
+    for own in answers:
+        taken |= own.assumed.yes
+    own_outcomes = _outcomes(ladder)
+    served = 0
+    for other in statements(block) if block.type in ("block", "module") else []:
+        if other.type != "if_statement" or other in ladder or not scan.asks(other):
+            continue
+        found = arm_answers(scan.interpreter, other, scan.frame([*path[:-2], other, other]))
+        arms = zip(if_arms(other), found, strict=True)
+        works = [own for (c, b), own in arms if c is not None and own.arch and not block_effect(b).refuses]
+        lanes = 0
+        for own in works:
+            lanes |= own.assumed.yes
+        if lanes & taken == 0 and own_outcomes & _outcomes([other]):
+            served |= lanes
+    return served
+
+
+def _rest(scan: ModulePass, ladder: list[Node], path: list[Node]) -> Effect:
+    """What follows the ladder to the end of the function, for lanes that took no arm."""
+    last = ladder[-1]
+    block = path[-3] if len(path) > 2 else last
+    siblings = statements(block) if block.type in ("block", "module") else []
+    if all(ends(b) for s in ladder for _, b in if_arms(s)):
+        return effect_of(after(last, siblings))
+    return Effect(Does.NOTHING)
+
+
+def _is_predicate_body(scan: ModulePass, path: list[Node], frame: Frame) -> bool:
+    """Whether the statement only decides what a used predicate answers: its users are the gates."""
+    function = next((n for n in reversed(path) if n.type == "function_definition"), None)
+    if function is None or not is_predicate(function):
+        return False
+    name = child(function, "name")
+    shown = text(name) if name is not None else ""
+    if scan.decides(function):
+        return False
+    scan.spread_function(shown, function)
+    return scan.is_used(shown, function)
+
+
+def _outcomes(ladder: list[Node]) -> frozenset[str]:
+    """What the arms of ifs are for: names that they assign, and `return` where they return a value."""
+    found: set[str] = set()
+    for statement in ladder:
+        for _, block in if_arms(statement):
+            for name, bindings in BlockScope(block).bindings.items():
+                if any(b.kind in ("assign", "unpack") for b in bindings):  # what is added up is no alternative
+                    found.add(name)
+            if any(operands(r) for r in returns_in(block)):
+                found.add("return")
+    return frozenset(found)
+
+
+def _is_rung(node: Node) -> bool:
+    """An if without else whose block returns a value of its own."""
+    if node.type != "if_statement" or node.children_by_field_name("alternative"):
+        return False
+    block = child(node, "consequence")
+    effect = block_effect(block) if block is not None else None
+    return effect is not None and effect.does in (Does.RETURNS, Does.WORK) and ends(block)  # type: ignore[arg-type]

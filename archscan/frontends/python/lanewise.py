@@ -1,0 +1,147 @@
+"""Comparisons, arithmetic, truths and their `and` and `or`, on every lane at once."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from archscan.frontends.python.operations import ARITHMETIC, COMPARE, both_numbers, kleene, spellings, truthy
+from archscan.frontends.python.values import (
+    Capability,
+    ClassV,
+    DictV,
+    FuncV,
+    Lanes,
+    ListV,
+    Maybe,
+    ModuleV,
+    SetV,
+    Split,
+    Unknown,
+    Value,
+    assume,
+    depends,
+    encode,
+    is_constant,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+def truth_of(lanes: Lanes, value: Value) -> Value:
+    """True, False, Unknown or Maybe per lane."""
+    return lanes.lift(truthy, value) if not isinstance(value, tuple) else len(value) > 0
+
+
+def logical(lanes: Lanes, is_and: bool, a: Value, b: Value) -> Value:
+    parts: list[tuple[Value, int]] = []
+    for (x, y), mask in lanes.spread((a, b)):
+        parts.append((kleene(is_and, x, y), mask))
+    return lanes.merge(parts)
+
+
+def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    """One comparison on every lane."""
+    if sign in ("is", "is not") and (a is None or b is None):
+        return _is_none(lanes, a if b is None else b, sign == "is")
+    if isinstance(b, DictV) and sign in ("in", "not in"):
+        b = Unknown(("table",)) if b.open else SetV(key for key, _ in b.rows)
+    if sign in ("in", "not in") and isinstance(b, tuple):
+        return _membership(lanes, sign == "in", a, b)
+    return lanes.lift(lambda x, y: pairwise(lanes, sign, x, y), a, b)
+
+
+def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
+    def test(v: Value) -> Value:
+        if isinstance(v, Unknown):
+            return Unknown(v.names)
+        if isinstance(v, Maybe):
+            return assume((v.value is None) is wanted, v.names)
+        return (v is None) is wanted
+
+    return lanes.merge((test(v), mask) for v, mask in lanes.groups(value))
+
+
+def _membership(lanes: Lanes, is_in: bool, value: Value, container: tuple[Value, ...]) -> Value:
+    result: Value = False
+    for item in container:
+        one = lanes.lift(lambda x, y: pairwise(lanes, "==", x, y), value, item)
+        result = logical(lanes, False, result, truth_of(lanes, one)) if result is not False else truth_of(lanes, one)
+    return result if is_in else lanes.lift(operator.not_, result)
+
+
+def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    if isinstance(a, Capability) or isinstance(b, Capability):
+        return _with_capability(lanes, sign, a, b)
+    if sign in ("in", "not in") and isinstance(b, tuple):
+        return _membership(lanes, sign == "in", a, b)
+    if not (is_constant(a) and is_constant(b)):
+        if sign in ("is", "is not", "==", "!=") and isinstance(a, (ClassV, FuncV, ModuleV)):
+            return (a is b) is (sign in ("is", "=="))
+        return Unknown((), depends(a) or depends(b))
+    if type(a) in (ListV, SetV):
+        a = tuple(a)
+    if type(b) in (ListV, SetV):
+        b = tuple(b)
+    try:
+        return bool(COMPARE[sign](a, b))
+    except (TypeError, KeyError):
+        return Unknown((), False)
+
+
+def _with_capability(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    if isinstance(a, Capability) and isinstance(b, Capability):
+        return Unknown((), False)
+    constant = b if isinstance(a, Capability) else a
+    if sign in ("in", "not in") and isinstance(constant, str):
+        return _substring(lanes, sign == "in", constant, isinstance(a, Capability))
+    if not is_constant(constant) or constant is None:
+        return Unknown(("None",)) if constant is None else Unknown((), False)
+    if encode(lanes.targets[0][0], constant) is None:
+        return Unknown((str(constant)[:40],), False)
+
+    def test(target: Any) -> Value:
+        mine = encode(target, constant)
+        pair = (mine, constant) if isinstance(a, Capability) else (constant, mine)
+        try:
+            return bool(COMPARE[sign](*pair))
+        except (TypeError, KeyError):
+            return Unknown((), True)
+
+    return lanes.by_target(test)
+
+
+def _substring(lanes: Lanes, is_in: bool, constant: str, capability_is_part: bool) -> Value:
+    if capability_is_part:  # arch in "7.5 8.0": a text search
+        dotted = "." in constant
+        return lanes.by_target(lambda t: ((f"{t.major}.{t.minor}" if dotted else str(t.sm)) in constant) is is_in)
+    if not any(c.isdigit() for c in constant):
+        return Unknown((constant,), False)
+    return lanes.by_target(lambda t: any(constant in s for s in spellings(t)) is is_in)
+
+
+def binary(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    return lanes.lift(lambda x, y: _arithmetic(lanes, sign, x, y), a, b)
+
+
+def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    a, b = _as_number(lanes, a, b), _as_number(lanes, b, a)
+    if isinstance(a, Split) or isinstance(b, Split):
+        return binary(lanes, sign, a, b)
+    if isinstance(a, tuple) and isinstance(b, tuple) and sign in "+|":
+        return type(a)((*a, *b))
+    if sign == "in" or not (is_constant(a) and is_constant(b)):
+        return Unknown((), depends(a) or depends(b))
+    try:
+        if sign in ("**", "<<") or (sign == "*" and not both_numbers(a, b)):
+            return Unknown()
+        return ARITHMETIC[sign](a, b)
+    except (TypeError, KeyError, ValueError, ZeroDivisionError, OverflowError):
+        return Unknown()
+
+
+def _as_number(lanes: Lanes, value: Value, other: Value) -> Value:
+    if isinstance(value, Capability) and not isinstance(other, str):
+        return lanes.sm
+    return value

@@ -1,0 +1,307 @@
+"""Finds what a name stands for: its bindings in the scopes around it, the branches they are in, and imports."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.branches import combine, taken
+from archscan.frontends.python.frames import DEPTH, END, MISSING, STEPS, Frame, distinct
+from archscan.frontends.python.lanewise import binary
+from archscan.frontends.python.modules import Module
+from archscan.frontends.python.operations import BUILTINS, item_of, terminates
+from archscan.frontends.python.scopes import Binding, Chain, chain_of
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.syntax import if_arms, line_of, oneline, path_to, text
+from archscan.frontends.python.triggers import is_trigger
+from archscan.frontends.python.values import (
+    ExternalV,
+    FuncV,
+    InstanceV,
+    ListV,
+    ModuleV,
+    PartialV,
+    Unknown,
+    Value,
+    depends,
+    unite,
+)
+from archscan.model.gate import Related, Role
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.evaluate import Interpreter
+
+
+def lookup(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
+    """The value of a name as seen from a position."""
+    current: Frame | None = frame
+    at = position
+    while current is not None:
+        if not (current.is_class and current is not frame):
+            value = _in_frame(interpreter, name, current, at)
+            if value is not MISSING:
+                return value
+        current, at = current.parent, END
+    return _outside(interpreter, name, frame)
+
+
+def _in_frame(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
+    if frame.scope.holds(name):
+        value = resolve(interpreter, name, frame, position)
+        if value is not MISSING:
+            return value
+    if name in frame.locals:
+        return frame.locals[name]
+    if name in frame.parameters:
+        return parameter(interpreter, name, frame)
+    return MISSING
+
+
+def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
+    if name in ("self", "cls") and frame.owner is not None:
+        return InstanceV(frame.owner) if name == "self" else frame.owner
+    seeded = interpreter.seed(name)
+    return Unknown((name,)) if seeded is None else seeded
+
+
+def _outside(interpreter: Interpreter, name: str, frame: Frame) -> Value:
+    module = frame.module
+    for star in module.scope.stars:
+        found = import_target(interpreter, module, star)
+        if isinstance(found, ModuleV):
+            value = interpreter.member(found.module, name)
+            if value is not MISSING:
+                return value
+    if name in BUILTINS:
+        return ExternalV(name)
+    seeded = interpreter.seed(name)
+    return Unknown((name,)) if seeded is None else seeded
+
+
+def member_of(interpreter: Interpreter, module: Module, name: str) -> Value:
+    if interpreter.depth > DEPTH:
+        interpreter.cut_short += 1
+        return Unknown((name,))
+    if not module.names(name):
+        return MISSING
+    frame = interpreter.module_frame(module)
+    if module.scope.holds(name):
+        interpreter.depth += 1
+        try:
+            return resolve(interpreter, name, frame, END)
+        finally:
+            interpreter.depth -= 1
+    for other in _starred(interpreter, module):
+        interpreter.depth += 1
+        try:
+            value = interpreter.member(other, name)
+        finally:
+            interpreter.depth -= 1
+        if value is not MISSING:
+            return value
+    return MISSING
+
+
+def _starred(interpreter: Interpreter, module: Module) -> tuple[Module, ...]:
+    """The modules whose names a module takes over with `import *`; remembered."""
+    known: tuple[Module, ...] | None = module.memo.get("starred")  # type: ignore[assignment]
+    if known is None:
+        targets = (import_target(interpreter, module, star) for star in module.scope.stars)
+        known = tuple(t.module for t in targets if isinstance(t, ModuleV) and t.module is not module)
+        module.memo["starred"] = known
+    return known
+
+
+def resolve(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
+    """The value a scope's bindings give a name at a position; MISSING if none reaches it."""
+    before = [b for b in frame.scope.bindings[name] if b.end <= position or b.kind == "loop"]
+    if not before:
+        return MISSING
+    chain: Chain = ()
+    if not before[-1].chain:
+        return _bound(interpreter, before[-1], frame, before[:-1], chain)
+    if position < END:
+        chain = chain_of(frame.scope, path_to(frame.scope.body, position))
+    return _reach(interpreter, name, frame, before, chain, position)
+
+
+def _reach(
+    interpreter: Interpreter, name: str, frame: Frame, before: list[Binding], chain: Chain, position: int
+) -> Value:
+    for i in range(len(before) - 1, -1, -1):
+        binding = before[i]
+        common = 0
+        while common < len(binding.chain) and common < len(chain) and binding.chain[common] == chain[common]:
+            common += 1
+        if common == len(binding.chain):
+            return _bound(interpreter, binding, frame, before[:i], chain)
+        start, arm = binding.chain[common]
+        if common < len(chain) and chain[common][0] == start:
+            continue  # another arm of the statement that the position is in
+        return _joined(interpreter, name, frame, before[: i + 1], binding.chain[:common], start, arm)
+    return MISSING
+
+
+def _joined(
+    interpreter: Interpreter, name: str, frame: Frame, before: list[Binding], chain: Chain, start: int, arm: int
+) -> Value:
+    """The value after a compound statement that binds the name in some arm, remembered."""
+    key = (start, len(before), f"{name} joined {before[-1].node.start_byte}")
+    known = frame.memo.get(key)
+    if known is None:
+        outer, interpreter.trace = interpreter.trace, []
+        whole = interpreter.cut_short
+        value = _join(interpreter, name, frame, before, chain, start, arm)
+        known = (value, distinct(interpreter.trace))
+        if whole == interpreter.cut_short:
+            frame.memo[key] = known
+        interpreter.trace = outer
+    interpreter.trace.extend(known[1])
+    return known[0]
+
+
+def _join(
+    interpreter: Interpreter, name: str, frame: Frame, before: list[Binding], chain: Chain, start: int, arm: int
+) -> Value:
+    """The value after a compound statement that binds the name in some arm."""
+    node = frame.scope.compounds[start]
+    inside = [b for b in before if (start in (c[0] for c in b.chain))]
+    earlier = [b for b in before if b not in inside]
+    if node.type != "if_statement":
+        first = min((b.chain[len(chain)][1] for b in inside), default=arm) if node.type == "try_statement" else arm
+        mine = [b for b in before if b not in inside or b.chain[len(chain)][1] == first]
+        return _reach(interpreter, name, frame, mine, (*chain, (start, first)), END)
+    arms = if_arms(node)
+    parts: list[tuple[Value, int, tuple[str, ...]]] = []
+    left = interpreter.lanes.all
+    names: tuple[str, ...] = ()
+    for index, (condition, block) in enumerate(arms):
+        yes, maybe, why = taken(interpreter, condition, frame, left)
+        if not terminates(block):
+            inner_chain = (*chain, (start, index))
+            mine = [b for b in before if b in earlier or b.chain[: len(inner_chain)] == inner_chain]
+            value = _reach(interpreter, name, frame, mine, inner_chain, END)
+            parts.append((value, yes, names))
+            if maybe:
+                parts.append((value, maybe, unite(names, why)))
+        left &= ~yes
+        if maybe:
+            names = unite(names, why)
+    if left:
+        parts.append((_reach(interpreter, name, frame, earlier, chain, start), left, names))
+    return combine(interpreter, [(Unknown((name,)) if v is MISSING else v, m, n) for v, m, n in parts])
+
+
+def _bound(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
+    key = ("bind", binding.node.start_byte, binding.name, binding.index)
+    if key in frame.busy or interpreter.depth > DEPTH or interpreter.steps > STEPS:
+        interpreter.cut(frame, key)
+        return Unknown((binding.name,))
+    frame.busy.add(key)
+    try:
+        interpreter.depth += 1
+        try:
+            return _value_of(interpreter, binding, frame, before, chain)
+        finally:
+            interpreter.depth -= 1
+    finally:
+        frame.busy.discard(key)
+        interpreter.closed(frame, key)
+
+
+def _value_of(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
+    kind = binding.kind
+    if kind == "import":
+        return _import(interpreter, binding, frame)
+    if binding.value is None:
+        return parameter(interpreter, binding.name, frame)
+    if kind == "def":
+        return _decorated(binding, frame)
+    if kind == "class":
+        return interpreter.class_of(frame.module, binding.value, frame)
+    if kind == "loop":
+        return _looped(interpreter, binding, frame)
+    mark = len(interpreter.trace)
+    value = interpreter.evaluate(binding.value, frame)
+    if kind == "append":
+        return _appended(interpreter, _previous(interpreter, binding, frame, before, chain), value)
+    if kind == "augment":
+        return binary(interpreter.lanes, binding.operator, _previous(interpreter, binding, frame, before, chain), value)
+    if kind == "unpack":
+        value = interpreter.lanes.lift(lambda v: item_of(v, binding.index, interpreter.lanes), value)
+        if isinstance(value, Unknown) and not value.arch:
+            told = interpreter.knowledge.seed_unknown(binding.name, text(binding.value), interpreter.lanes)
+            return Unknown((binding.name,)) if told is None else told
+    if isinstance(value, Unknown) and not value.arch:
+        seeded = interpreter.knowledge.seed_unknown(binding.name, text(binding.value), interpreter.lanes)
+        value = value if seeded is None else seeded
+    if depends(value) or isinstance(value, (PartialV, FuncV)):
+        _note(interpreter, frame.module, binding.node, mark)
+    return value
+
+
+def _previous(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
+    value = _reach(interpreter, binding.name, frame, before, binding.chain, binding.node.start_byte)
+    return Unknown((binding.name,)) if value is MISSING else value
+
+
+def _appended(interpreter: Interpreter, before: Value, item: Value) -> Value:
+    def add(held: Value) -> Value:
+        return ListV((*held, item)) if isinstance(held, tuple) else Unknown()
+
+    return interpreter.lanes.lift(add, before)
+
+
+def _looped(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:
+    words = binding.value.text or b"" if binding.value is not None else b""
+    if any(is_trigger(word) for word in re.findall(rb"[A-Za-z_]\w*", words)):
+        return parameter(interpreter, binding.name, frame)
+    return Unknown((binding.name,))
+
+
+def _note(interpreter: Interpreter, module: Module, node: Node, mark: int) -> None:
+    words = oneline(node, 120)
+    interpreter.trace.insert(mark, Related(module.path, line_of(node), Role.DEFINITION, words))
+
+
+def _decorated(binding: Binding, frame: Frame) -> Value:
+    """The function itself: what a decorator makes of it is not looked at."""
+    assert binding.value is not None
+    return FuncV(frame.module, binding.value, frame)
+
+
+def _import(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:
+    target = import_target(interpreter, frame.module, binding)
+    return Unknown((binding.name,)) if target is None else target
+
+
+def import_target(interpreter: Interpreter, module: Module, binding: Binding) -> Value | None:
+    node = binding.node
+    if node.type == "import_statement":
+        found = interpreter.graph.absolute(binding.operator, module)
+        return ModuleV(found) if found is not None else ExternalV(binding.operator)
+    source = child(node, "module_name")
+    if source is None:
+        return None
+    written = text(source)
+    dotted = written.lstrip(".")
+    level = len(written) - len(dotted)
+    return _from(interpreter, module, level, dotted, binding)
+
+
+def _from(interpreter: Interpreter, module: Module, level: int, dotted: str, binding: Binding) -> Value | None:
+    name = binding.operator
+    found = interpreter.graph.relative(level, dotted, module) if level else interpreter.graph.absolute(dotted, module)
+    if binding.kind == "star":
+        return ModuleV(found) if found is not None else None
+    if found is not None and found is not module:
+        value = interpreter.member(found, name)
+        if value is not MISSING:
+            return value
+    inside = f"{dotted}.{name}" if dotted else name
+    sub = interpreter.graph.relative(level, inside, module) if level else interpreter.graph.absolute(inside, module)
+    if sub is not None:
+        return ModuleV(sub)
+    return ExternalV(f"{dotted}.{name}".lstrip("."))

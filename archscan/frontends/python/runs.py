@@ -1,0 +1,258 @@
+"""Runs function bodies forward: which lanes return what, and which raise."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.branches import combine, taken
+from archscan.frontends.python.calls import outcome_of
+from archscan.frontends.python.classes import class_member
+from archscan.frontends.python.frames import DEPTH, STEPS, TRACE, Frame, Outcome, Raise, distinct
+from archscan.frontends.python.lanewise import truth_of
+from archscan.frontends.python.modules import Module
+from archscan.frontends.python.operations import hashable
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.syntax import if_arms, line_of, oneline, operands, parameters, statements, text
+from archscan.frontends.python.values import ClassV, FuncV, InstanceV, PartialV, Unknown, Value, depends, unite
+from archscan.model.gate import Related, Role
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.evaluate import Interpreter
+
+
+# Conditions of this kind say whether there is such a GPU at all, not what it is used for.
+_ENVIRONMENT = re.compile(
+    r"\bdevice|cuda|available|version|\bhip\b|rocm|import|find_spec|None|major|minor|capab|\barch"
+)
+
+
+def invoke(interpreter: Interpreter, callee: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Outcome:
+    """The outcome of calling a function value."""
+    if isinstance(callee, PartialV):
+        result = invoke(interpreter, callee.function, (*callee.args, *args), {**callee.keywords, **keywords})
+        if depends(result.value):
+            interpreter.trace.extend(callee.notes)
+        return result
+    if isinstance(callee, ClassV):
+        return Outcome(_construct(interpreter, callee, args, keywords))
+    if not isinstance(callee, FuncV):
+        return Outcome(Unknown(("call",)))
+    if interpreter.depth > DEPTH or interpreter.steps > STEPS:
+        interpreter.cut_short += 1
+        return Outcome(Unknown(("too deep",)))
+    key = _call_key(interpreter, callee, args, keywords)
+    if key is not None and key in interpreter._calls:
+        outcome, trace = interpreter._calls[key]
+        interpreter.trace.extend(trace)
+        return outcome
+    outer, interpreter.trace = interpreter.trace, []
+    whole = interpreter.cut_short
+    interpreter.depth += 1
+    try:
+        outcome = _run(interpreter, callee, args, keywords)
+    finally:
+        interpreter.depth -= 1
+    mine = distinct(interpreter.trace)
+    if (depends(outcome.value) or outcome.raises) and callee.node.type == "function_definition":
+        mine = (_definition_of(callee), *mine[:TRACE])
+    interpreter.trace = outer
+    interpreter.trace.extend(mine)
+    if key is not None and whole == interpreter.cut_short:
+        interpreter._calls[key] = (outcome, mine)
+    return outcome
+
+
+def mixes(interpreter: Interpreter, module: Module, function: Node) -> bool:
+    """Whether a function's answer hangs on other conditions besides the target: then it is what decides."""
+    key = ("mixes", function.start_byte)
+    if key not in module.memo:
+        outer, interpreter.trace = interpreter.trace, []
+        body = child(function, "body")
+        frame = interpreter.frame_at(module, module.descend(body.start_byte)) if body is not None else None
+        whole = interpreter.cut_short
+        mixed = frame is not None and _mixed(interpreter, body, frame)
+        interpreter.trace = outer
+        if whole != interpreter.cut_short:
+            return mixed
+        module.memo[key] = mixed
+    return bool(module.memo[key])
+
+
+def _mixed(interpreter: Interpreter, body: Node | None, frame: Frame) -> bool:
+    run = _Run(interpreter, frame)
+    if body is not None:
+        run.block(body, interpreter.lanes.all, ())
+    names: tuple[str, ...] = ()
+    for value, _, why in run.returns:
+        for one, _ in interpreter.lanes.groups(truth_of(interpreter.lanes, value)):
+            arch = isinstance(one, Unknown) and one.arch
+            names += () if arch or isinstance(one, bool) else one.names
+        names += why
+    return any(not _ENVIRONMENT.search(name) for name in names)
+
+
+def _call_key(
+    interpreter: Interpreter, callee: FuncV, args: tuple[Value, ...], keywords: dict[str, Value]
+) -> object | None:
+    values = (*args, *keywords.values())
+    if callee.is_bound and not isinstance(callee.bound, (ClassV, InstanceV)):
+        return None
+    if not all(hashable(v) for v in values) or callee.frame.locals:
+        return None
+    bound = callee.bound.cls if isinstance(callee.bound, InstanceV) else callee.bound
+    if isinstance(callee.bound, InstanceV) and callee.bound.fields:
+        return None
+    shown = tuple((type(a), _given_as("", a)) for a in args)
+    named = tuple((k, type(v), _given_as("", v)) for k, v in sorted(keywords.items(), key=lambda kv: kv[0]))
+    return (callee.module.path, callee.node.start_byte, bound, shown, named)
+
+
+def _construct(interpreter: Interpreter, cls: ClassV, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
+    init = class_member(interpreter, cls, "__init__", InstanceV(cls))
+    fields = dict(keywords)
+    if not isinstance(init, FuncV):
+        names = [n for n, b in interpreter.class_frame(cls).scope.bindings.items() if b[0].kind == "assign"]
+        fields.update(zip(names, args, strict=False))
+        return InstanceV(cls, fields if args or keywords else {})
+    return InstanceV(cls, dict(fields.items()))
+
+
+def _run(interpreter: Interpreter, callee: FuncV, args: tuple[Value, ...], keywords: dict[str, Value]) -> Outcome:
+    bound = _arguments(interpreter, callee, args, keywords)
+    frame = interpreter.function_frame(callee, bound)
+    body = child(callee.node, "body")
+    if body is None:
+        return Outcome(Unknown(("no body",)))
+    if callee.node.type == "lambda":
+        return Outcome(interpreter.evaluate(body, frame))
+    run = _Run(interpreter, frame)
+    fall, names = run.block(body, interpreter.lanes.all, ())
+    if fall:
+        run.returns.append((None, fall, names))
+    value = combine(interpreter, run.returns) if run.returns else Unknown(("raises",))
+    frame.memo.clear()
+    return Outcome(value, tuple(run.raises))
+
+
+def _arguments(
+    interpreter: Interpreter, callee: FuncV, args: tuple[Value, ...], keywords: dict[str, Value]
+) -> dict[str, Value]:
+    names = parameters(callee.node)
+    bound: dict[str, Value] = {}
+    given = list(args)
+    if callee.is_bound and names:
+        given.insert(0, callee.bound)
+    for name, default in names:
+        if name.startswith("*"):
+            if not name.startswith("**"):
+                bound[name.lstrip("*")] = tuple(given)
+                given = []
+            continue
+        if given:
+            bound[name] = _given_as(name, given.pop(0))
+        elif name in keywords:
+            bound[name] = _given_as(name, keywords[name])
+        elif default is not None:
+            bound[name] = interpreter.evaluate(default, callee.frame)
+    return bound
+
+
+class _Run:
+    """Walks a function body forward: which lanes return what, and which raise."""
+
+    def __init__(self, interpreter: Interpreter, frame: Frame) -> None:
+        self.interpreter = interpreter
+        self.frame = frame
+        self.returns: list[tuple[Value, int, tuple[str, ...]]] = []
+        self.raises: list[Raise] = []
+
+    def block(self, block: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        """The lanes that leave the block at its end, and the unknown conditions they hang on."""
+        for statement in statements(block):
+            if not live:
+                break
+            live, names = self.statement(statement, live, names)
+        return live, names
+
+    def statement(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        kind = node.type
+        if kind == "return_statement":
+            value = operands(node)
+            self.returns.append((self._returned(value), live, names))
+            return 0, names
+        if kind == "raise_statement":
+            self.raises.append(Raise(live, names, node, self.frame.module))
+            return 0, names
+        if kind == "if_statement":
+            return self._if(node, live, names)
+        if kind == "assert_statement":
+            return self._assert(node, live, names)
+        if kind == "expression_statement":
+            return self._expression(node, live, names)
+        if kind in ("with_statement", "try_statement"):
+            body = child(node, "body")
+            return self.block(body, live, names) if body is not None else (live, names)
+        if kind in ("for_statement", "while_statement"):
+            body = child(node, "body")
+            if body is not None:
+                self.block(body, live, unite(names, (oneline(node.children[0], 20) + " loop",)))
+        return live, names
+
+    def _returned(self, value: list[Node]) -> Value:
+        if not value:
+            return None
+        return self.interpreter.evaluate(value[0], self.frame)
+
+    def _if(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        left, out, out_names = live, 0, names
+        path = names
+        for condition, block in if_arms(node):
+            yes, maybe, why = taken(self.interpreter, condition, self.frame, left)
+            fall = 0
+            if yes:
+                fall |= self.block(block, yes, path)[0]
+            if maybe:
+                through, _ = self.block(block, maybe, unite(path, why))
+                fall |= through
+                if not through:
+                    path = unite(path, why)
+            out |= fall
+            left &= ~yes
+        out |= left
+        if path != names:
+            out_names = path
+        return out, out_names
+
+    def _assert(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        condition = operands(node)[0]
+        yes, maybe, _ = taken(self.interpreter, condition, self.frame, live)
+        failed = live & ~yes & ~maybe
+        if failed:
+            self.raises.append(Raise(failed, names, node, self.frame.module))
+        return live & ~failed, names
+
+    def _expression(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        call = node.named_children[0] if node.named_children else node
+        if call.type != "call" or not self.interpreter.knowledge.may_require(call):
+            return live, names
+        outcome = outcome_of(self.interpreter, call, self.frame)
+        for one in outcome.raises:
+            if one.mask & live:
+                self.raises.append(Raise(one.mask & live, unite(names, one.names), one.node, one.module))
+                if not one.names:
+                    live &= ~one.mask
+        return live, names
+
+
+def _given_as(name: str, value: Value) -> Value:
+    """An argument nobody can tell goes by its parameter's name: then a call gives the same to all callers."""
+    return Unknown((name,)) if isinstance(value, Unknown) and not value.arch else value
+
+
+def _definition_of(function: FuncV) -> Related:
+    name = child(function.node, "name")
+    words = f"def {text(name)}" if name is not None else "lambda"
+    return Related(function.module.path, line_of(function.node), Role.DEFINITION, words)

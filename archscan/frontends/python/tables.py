@@ -1,0 +1,194 @@
+"""Gates that are tables keyed by capability, with what reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.arms import ASSUMPTIONS, words_near
+from archscan.frontends.python.blocks import scope_of
+from archscan.frontends.python.definitions import definition
+from archscan.frontends.python.effects import block_effect
+from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.lists import admitted, names_targets
+from archscan.frontends.python.reach import reach_of
+from archscan.frontends.python.syntax import arguments, inner, line_of, oneline, operands, place, statements, text
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.triggers import occurrences
+from archscan.frontends.python.values import ListV, Value, depends
+from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Role
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.gates import ModulePass
+
+
+def visit_pair(scan: ModulePass, path: list[Node]) -> None:
+    """A row of a dict: the dict is a table if its keys are targets."""
+    table = path[-3] if len(path) > 2 else path[-2]
+    if table.type == "dictionary":
+        visit_table(scan, path[:-2], table)
+
+
+def visit_rows(scan: ModulePass, path: list[Node]) -> None:
+    """A word in a comment between the rows."""
+    visit_table(scan, path[:-1], path[-2])
+
+
+def visit_reader(scan: ModulePass, path: list[Node]) -> None:
+    """TABLE[capability], TABLE.get(capability) and `capability in TABLE` lead to the table's definition."""
+    node = path[-2]
+    owner: Node | None = None
+    if node.type == "subscript":
+        owner = child(node, "value")
+    elif node.type == "comparison_operator" and any(c.type in {"in", "not in"} for c in node.children):
+        owner = operands(node)[-1]
+    elif node.type == "call":
+        function = child(node, "function")
+        if function is not None and function.type == "attribute" and text(function).endswith(".get"):
+            owner = child(function, "object")
+    if owner is None or owner.type not in ("identifier", "attribute") or not scan.once(node, "reader"):
+        return
+    found = definition(text(owner), scan.frame(path), scan.interpreter)
+    table = inner(found[1]) if found is not None and found[0].module is scan.module else _class_value(scan, path, owner)
+    if table is not None and table.type == "dictionary":
+        visit_table(scan, scan.module.descend(table.start_byte)[:-1], table)
+
+
+def _class_value(scan: ModulePass, path: list[Node], owner: Node) -> Node | None:
+    """What the body of a class gives to `scan.NAME`, `cls.NAME` or `Class.NAME`."""
+    holder, _, name = text(owner).rpartition(".")
+    classes = [n for n in path if n.type == "class_definition"]
+    if holder not in ("self", "cls"):
+        top = [child(n, "definition") or n for n in statements(scan.module.root)]
+        classes = [n for n in top if n.type == "class_definition" and text(child(n, "name") or n) == holder]
+    body = child(classes[-1], "body") if classes and name else None
+    for statement in statements(body) if body is not None else ():
+        assignment = statement.named_children[0] if statement.type == "expression_statement" else statement
+        left, right = child(assignment, "left"), child(assignment, "right")
+        if left is not None and right is not None and text(left) == name:
+            return inner(right)
+    return None
+
+
+def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
+    if not scan.once(table, "table"):
+        return
+    pairs = [p for p in operands(table) if p.type == "pair"]
+    frame = scan.frame(path)
+    keys = [scan.interpreter.evaluate(k, frame) for p in pairs if (k := child(p, "key")) is not None]
+    if len(pairs) != len(operands(table)) or not names_targets(tuple(keys), scan):
+        return
+    assignment = next((n for n in reversed(path) if n.type == "assignment"), None)
+    left = child(assignment, "left") if assignment is not None else None
+    name = text(left) if left is not None and left.type == "identifier" else ""
+    scan.traced()
+    rest, related, is_read = _readers(scan, name, table, frame) if name else (Effect(Does.NOTHING), (), False)
+    if not is_read:
+        return
+    emit_table(scan, table, pairs, keys, rest, related, path, frame, name)
+
+
+def _readers(scan: ModulePass, name: str, table: Node, frame: Frame) -> tuple[Effect, tuple[Related, ...], bool]:
+    """What the first reader that indexes the table with the target does without a row."""
+    for offset in occurrences(scan.module.data, name.encode()):
+        if table.start_byte <= offset < table.end_byte:
+            continue
+        path = scan.module.descend(offset)
+        found = _reader(scan, path)
+        if found is not None:
+            node, effect = found
+            return effect, (Related(scan.module.path, line_of(node), Role.CALLER, oneline(node, 100)),), True
+    return Effect(Does.NOTHING), (), False
+
+
+def _reader(scan: ModulePass, path: list[Node]) -> tuple[Node, Effect] | None:
+    for i in range(len(path) - 1, 0, -1):
+        node = path[i - 1]
+        if node.type == "subscript" and path[i] == child(node, "value"):
+            key = child(node, "subscript")
+            if key is not None and _asks(scan, key, path[:i]):
+                return node, Effect(Does.RAISES, line_of(node), None, "KeyError")
+        if node.type == "call" and text(child(node, "function") or node).endswith(".get"):
+            positional, _ = arguments(node)
+            if positional and _asks(scan, positional[0], path[:i]):
+                return node, _missing(positional, node, path[:i])
+        if (
+            node.type == "comparison_operator"
+            and any(c.type in ("in", "not in") for c in node.children_by_field_name("operators"))
+            and _asks(scan, operands(node)[0], path[:i])
+        ):
+            return node, _refused(node, path[:i])
+    return None
+
+
+def _refused(test: Node, path: list[Node]) -> Effect:
+    """What `if key not in TABLE:` does; elsewhere a truth that says no."""
+    statement = next((n for n in reversed(path) if n.type in ("if_statement", "block", "module")), None)
+    block = child(statement, "consequence") if statement is not None else None
+    negated = any(c.type == "not in" for c in test.children)
+    if negated and statement is not None and block is not None and child(statement, "condition") == test:
+        return block_effect(block)
+    return Effect(Does.REFUSES, line_of(test), None, "no row")
+
+
+def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
+    """Whether a condition only looks a key up in a table that is a gate of its own."""
+    if spot.type != "comparison_operator" or not any(c.type in ("in", "not in") for c in spot.children):
+        return False
+    found = definition(text(operands(spot)[-1]), frame, scan.interpreter)
+    table = inner(found[1]) if found is not None and found[0].module is scan.module else None
+    if table is None or table.type != "dictionary":
+        return False
+    visit_table(scan, scan.module.descend(table.start_byte)[:-1], table)
+    return (table.start_byte, Kind.TABLE.value) in scan.found.gates
+
+
+def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect:
+    """What `.get` without a row leads to: the default, or what the test for None after it does."""
+    default = positional[1] if len(positional) > 1 else None
+    if default is not None and default.type != "none":
+        return Effect(Does.ASSIGNS, line_of(node), None, oneline(default, 80))
+    assignment = next((n for n in reversed(path) if n.type == "assignment"), None)
+    left = child(assignment, "left") if assignment is not None else None
+    block = next((n for n in reversed(path) if n.type in ("block", "module")), None)
+    if left is not None and block is not None:
+        for statement in statements(block):
+            if statement.start_byte > node.start_byte and statement.type == "if_statement":
+                condition = child(statement, "condition")
+                wanted = (f"{text(left)} is None", f"not {text(left)}")
+                if condition is not None and oneline(condition).strip("()") in wanted:
+                    body = child(statement, "consequence")
+                    return block_effect(body) if body is not None else Effect(Does.REFUSES)
+    return Effect(Does.ASSIGNS, line_of(node), None, "None")
+
+
+def _asks(scan: ModulePass, key: Node, path: list[Node]) -> bool:
+    return depends(scan.interpreter.evaluate(key, scan.frame([*path, key])))
+
+
+def emit_table(
+    scan: ModulePass, table: Node, pairs: list[Node], keys: list[Value], rest: Effect,
+    related: tuple[Related, ...], path: list[Node], frame: Frame, name: str,
+) -> None:  # fmt: skip
+    """Adds the gate of a table, a row per arm."""
+    reach = reach_of(scan, path)
+    arms = []
+    for pair, key in zip(pairs, keys, strict=True):
+        own = admitted(scan.interpreter, ListV((key,)), "")
+        value = child(pair, "value")
+        if own is None or value is None:
+            continue
+        effective = reach & own
+        arms.append(Arm(
+            place=place(pair, scan.module.data), condition=oneline(child(pair, "key") or pair), own=own.truth,
+            truth=effective.truth, assumed=effective.assumed,
+            effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120)),
+            unknowns=effective.unknowns, assumes=effective.assumes, body=place(value, scan.module.data),
+        ))  # fmt: skip
+    if arms:
+        scan.add(Gate(
+            path=scan.module.path, layer=Layer.PYTHON, kind=Kind.TABLE, place=place(table, scan.module.data),
+            arms=tuple(arms), rest=rest, scope=scope_of(path), reach=reach.truth, related=related,
+            near=words_near(scan, table, path), symbols=(name,) if name else (), assumptions=ASSUMPTIONS,
+        ))  # fmt: skip

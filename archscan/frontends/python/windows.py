@@ -1,0 +1,156 @@
+"""Gates that are bounds: of classes, registries and arguments, and helpers that require a target."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.calls import outcome_of
+from archscan.frontends.python.classes import mro
+from archscan.frontends.python.conditions import Answer, always, answer_of
+from archscan.frontends.python.effects import block_effect
+from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.knowledge import Requirement
+from archscan.frontends.python.lanewise import compare
+from archscan.frontends.python.lists import emit, names_targets, not_raised, raise_effect
+from archscan.frontends.python.syntax import arguments, line_of, oneline, template, text
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.values import Capability, Value
+from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.gates import ModulePass
+
+_BOUND = re.compile(
+    r"(?i)^_?(?:cuda_)?(min|max)(?:imum)?_?(?:supported_?)?(?:device_|compute_|cuda_)*(?:cc|sm|arch|capability|compute_cap)$"
+)
+
+
+def visit_bound(scan: ModulePass, path: list[Node]) -> bool:
+    """MIN_CC / MAX_CC of a class: one window per class, at the maximum."""
+    node = path[-2]
+    left = child(node, "left")
+    cls = next((n for n in reversed(path) if n.type in ("class_definition", "function_definition")), None)
+    if left is None or cls is None or cls.type != "class_definition" or not _BOUND.match(text(left)):
+        return False
+    if not scan.once(cls, "bounds"):
+        return True
+    frame = scan.frame(path)
+    bounds: dict[str, tuple[Node, Value, str]] = {}
+    for name, bindings in frame.scope.bindings.items():
+        match = _BOUND.match(name)
+        last = bindings[-1]
+        if match and last.kind == "assign" and last.value is not None:
+            bounds[match[1].lower()] = (last.value, scan.interpreter.evaluate(last.value, frame), name)
+    own, spot = _window(scan, bounds)
+    if own is None or spot is None:
+        return True
+    rest, related = _bound_reader(scan, frame, [name for _, _, name in bounds.values()])
+    emit(scan, Kind.WINDOW, spot, own, rest, related, path, frame, Layer.PYTHON, cls)
+    return True
+
+
+def _window(scan: ModulePass, bounds: dict[str, tuple[Node, Value, str]]) -> tuple[Answer | None, Node | None]:
+    own = always(scan.interpreter)
+    spot: Node | None = None
+    for side, sign in (("min", ">="), ("max", "<=")):
+        if side not in bounds or bounds[side][1] is None:
+            continue
+        node, value, _ = bounds[side]
+        found = answer_of(scan.interpreter, compare(scan.interpreter.lanes, sign, Capability(), value), node)
+        if not found.arch:
+            return None, None
+        own, spot = own & found, node
+    return (own if spot is not None and own.varies else None), spot
+
+
+def _bound_reader(scan: ModulePass, frame: Frame, names: list[str]) -> tuple[Effect, tuple[Related, ...]]:
+    """The message of the method that compares the bound, in the class or a base."""
+    owner = frame.owner
+    for cls in mro(scan.interpreter, owner) if owner is not None else ():
+        body = cls.node.text or b""
+        for name in reversed(names):
+            match = re.search(rb"(?:cls|self)\." + name.encode() + rb"\b", body)
+            if match:
+                path = cls.module.descend(cls.node.start_byte + match.start())
+                statement = next((n for n in reversed(path) if n.type == "if_statement"), None)
+                block = child(statement, "consequence") if statement is not None else None
+                where = statement if statement is not None else path[-1]
+                effect = block_effect(block) if block is not None else Effect(Does.REFUSES)
+                message = effect.message or _first_template(block)
+                related = Related(cls.module.path, line_of(where), Role.DEFINITION, oneline(where, 100))
+                does = effect.does if effect.refuses else Does.REFUSES
+                return Effect(does, effect.line, message, effect.value), (related,)
+    return Effect(Does.REFUSES), ()
+
+
+def _first_template(block: Node | None) -> str | None:
+    stack = [block] if block is not None else []
+    while stack:
+        node = stack.pop()
+        if node.type == "string":
+            return template(node)
+        stack.extend(reversed(node.named_children))
+    return None
+
+
+def visit_call(scan: ModulePass, path: list[Node]) -> None:
+    """Capability windows of registries and arguments (`max_cc=90`), and require-helpers written as statements."""
+    call = path[-2]
+    if not scan.once(call, "call"):
+        return
+    function = child(call, "function")
+    name = text(function) if function is not None else ""
+    for known, requirement in scan.interpreter.knowledge.windows.items():
+        if name == known or name.endswith("." + known):
+            _registry_window(scan, path, call, requirement)
+            return
+    named = {match[1].lower(): key for key in arguments(call)[1] if (match := _BOUND.match(key))}
+    if "max" in named:
+        _registry_window(scan, path, call, Requirement(name, "pair", "python", "", named.get("min", ""), named["max"]))
+    elif len(path) > 2 and path[-3].type == "expression_statement":
+        _require(scan, path, call)
+
+
+def _registry_window(scan: ModulePass, path: list[Node], call: Node, requirement: Requirement) -> None:
+    _, keywords = arguments(call)
+    frame = scan.frame(path)
+    bounds = {
+        side: (keywords[key], scan.interpreter.evaluate(keywords[key], frame), key)
+        for side, key in (("min", requirement.minimum), ("max", requirement.maximum))
+        if key in keywords
+    }
+    own, _ = _window(scan, bounds)
+    if own is not None:
+        scan.traced()
+        spot = next(iter(bounds.values()))[0]
+        rest = Effect(Does.SKIPS, line_of(call), requirement.message or None)
+        decorated = path[-4] if len(path) > 3 and path[-3].type == "decorator" else call
+        emit(scan, Kind.WINDOW, spot, own, rest, (), path, frame, Layer.PYTHON, decorated)
+
+
+def _require(scan: ModulePass, path: list[Node], call: Node) -> None:
+    """require_sm120(device): a statement whose callee raises for some targets."""
+    function = child(call, "function")
+    if function is None or not _is_check(text(function).rsplit(".", 1)[-1]):
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    outcome = outcome_of(scan.interpreter, call, frame)
+    raises = [r for r in outcome.raises if r.mask != scan.interpreter.lanes.all and not r.names]
+    if not raises:
+        return
+    rest, related = raise_effect(raises[0])
+    if any(v.type in ("list", "tuple", "set") for v in (*arguments(call)[0], *arguments(call)[1].values())) and any(
+        names_targets(scan.interpreter.evaluate(v, frame), scan)
+        for v in (*arguments(call)[0], *arguments(call)[1].values())
+    ):
+        return  # the list is the gate
+    emit(scan, Kind.CHECK, call, not_raised(scan, raises), rest, related, path, frame, Layer.PYTHON, call)
+
+
+def _is_check(name: str) -> bool:
+    """Whether a call written as a statement is there to check, by its name."""
+    return any(w in name.lower() for w in ("require", "check", "ensure", "assert", "valid", "verify", "raise", "guard"))
