@@ -52,7 +52,7 @@ def _encloses(gate: Gate, case: Case) -> bool:
 
 
 def _serves(gate: Gate, project: Project, selection: Selection) -> bool:
-    return any(b.yes & selection.mask and b.works and b.conditional for b in project.ways(gate) if b.index != REST)
+    return any(b.yes & selection.mask and b.works and b.conditional for b in project.ways(gate) if b.arm != REST)
 
 
 def _nearness(case: Case, selection: Selection, universe: Universe) -> tuple[int, int, int]:

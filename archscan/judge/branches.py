@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from archscan.model.gate import Does, Effect, Gate
+from archscan.model.gate import Arm, Does, Effect, Gate
 from archscan.model.target import Universe
 
 REST = -1  # index of the branch of those that take no arm
@@ -12,46 +12,44 @@ REST = -1  # index of the branch of those that take no arm
 _WORKING = frozenset({Does.WORK, Does.DEFINES, Does.RETURNS, Does.ASSIGNS})
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(NamedTuple):  # a tuple is made in a third of the time, and there are three to a gate
     """One way through a gate. Masks hold device targets only; unknown non-architecture conditions are taken as met."""
 
-    index: int  # of the arm, or REST
+    arm: int  # its index in the gate, or REST
     yes: int  # targets that take it
     maybe: int  # targets for which that is unknown
     own: int  # targets for which its condition alone holds
     no: int  # targets that cannot take it, whatever the unknown conditions are
     effect: Effect
     digest: str = ""
+    works: bool = False  # something useful happens here: no refusal, not nothing, not only a log line
     conditional: bool = True  # has a condition of its own (neither else nor rest)
     asks: bool = True  # its condition says something about some target: else nobody knows who takes it
-
-    @property
-    def works(self) -> bool:
-        """Whether something useful happens here: no refusal, not nothing, not only a log line."""
-        return self.effect.does in _WORKING
 
 
 def branches(gate: Gate, universe: Universe) -> tuple[Branch, ...]:
     """The arms of a gate in order, then its rest unless an else leaves none."""
     device = universe.device
-    made = tuple(
-        Branch(
-            index=i,
-            yes=arm.assumed.yes & device,
-            maybe=arm.assumed.unknown(device),
-            own=arm.own.yes & device,
-            no=arm.truth.no & device,
-            effect=arm.effect,
-            digest=arm.digest,
-            conditional=not arm.is_else,
-            asks=arm.is_else or bool((arm.own.yes | arm.own.no) & device),
-        )
-        for i, arm in enumerate(gate.arms)
-    )
+    made = tuple(_of(arm, i, device) for i, arm in enumerate(gate.arms))
     if any(arm.is_else for arm in gate.arms):
         return made
     return (*made, _rest(gate, made, device))
+
+
+def _of(arm: Arm, index: int, device: int) -> Branch:
+    own, assumed = arm.own, arm.assumed
+    return Branch(
+        arm=index,
+        yes=assumed.yes & device,
+        maybe=device & ~(assumed.yes | assumed.no),
+        own=own.yes & device,
+        no=arm.truth.no & device,
+        effect=arm.effect,
+        digest=arm.digest,
+        works=arm.effect.does in _WORKING,
+        conditional=not arm.is_else,
+        asks=arm.is_else or bool((own.yes | own.no) & device),
+    )
 
 
 def _rest(gate: Gate, arms: tuple[Branch, ...], device: int) -> Branch:
@@ -62,7 +60,9 @@ def _rest(gate: Gate, arms: tuple[Branch, ...], device: int) -> Branch:
         maybe |= arm.maybe
     yes = reached & ~taken & ~maybe
     unsure = reached & maybe & ~taken
-    return Branch(REST, yes, unsure, 0, device & ~yes & ~unsure, gate.rest, conditional=False)
+    return Branch(
+        REST, yes, unsure, 0, device & ~yes & ~unsure, gate.rest, works=gate.rest.does in _WORKING, conditional=False
+    )
 
 
 def same_result(one: Branch, other: Branch) -> bool:

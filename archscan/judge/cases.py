@@ -90,6 +90,9 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
     return Found(tuple(cases), tuple(undecided))
 
 
+_UNREAD = Words()
+
+
 class _Judge:
     """One gate with everything needed to look at it."""
 
@@ -124,7 +127,7 @@ class _Judge:
 
     def excluded(self, shut: Shut) -> Case | None:
         """The case of a gate that shuts the target out; None where the target's own branch is right for it."""
-        gate, guarded = self.gate, shut.missed.index
+        gate, guarded = self.gate, shut.missed.arm
         held = tabled_limit(self.ways, self.catalog)
         own = limit(self.catalog, self.selection.sm, held) if held else None
         if own is not None and constant(shut.gets.effect.value) == own:
@@ -138,7 +141,7 @@ class _Judge:
             place=place_of(gate, shut),
             gets=shut.gets.effect,
             needs=needs,
-            words=self._words(*_texts(gate, guarded, shut.gets.effect)) if self.is_shown else Words(),
+            words=self._words(*_texts(gate, guarded, shut.gets.effect)) if self.is_shown else _UNREAD,
             shut=shut,
             limit=held,
             admits=self.catalog.universe.names(shut.missed.yes),
@@ -162,7 +165,7 @@ class _Judge:
         return own is not None and all(limit(self.catalog, sm, OPT_IN) == own for sm in numbers)
 
     def _needs_of(self, shut: Shut) -> Needs:
-        guarded = shut.missed.index
+        guarded = shut.missed.arm
         arm = None if guarded == REST else self.gate.arms[guarded]
         said: tuple[str, ...] = ()
         if self.is_shown and self.gate.layer not in COMPILED:
@@ -177,16 +180,16 @@ class _Judge:
     def admitted(self) -> Iterator[Case]:
         """One case for the first branch that the target takes and cannot run."""
         for branch in self.ways:
-            if branch.index == REST or not branch.yes & self.selection.mask or not branch.works:
+            if branch.arm == REST or not branch.yes & self.selection.mask or not branch.works:
                 continue
             obstacle = self._obstacle(branch)
             if obstacle is not None:
-                arm = self.gate.arms[branch.index]
+                arm = self.gate.arms[branch.arm]
                 yield Case(
                     file=self.file,
                     gate=self.gate,
                     problem=Problem.OVER_ADMITTED,
-                    guarded=branch.index,
+                    guarded=branch.arm,
                     place=self.gate.place if self.gate.kind in LISTS else arm.place,
                     gets=branch.effect,
                     needs=Needs(obstacle.needs),
@@ -196,20 +199,20 @@ class _Judge:
                 return
 
     def _can_run(self, branch: Branch) -> bool:
-        if branch.index == REST:
+        if branch.arm == REST:
             return True
         obstacle = self._obstacle(branch)
         return obstacle is None or bool(branch.yes & self.selection.mask & ~obstacle.variants)
 
     def _asks(self, branch: Branch) -> bool:
         """Whether the branch is known to ask for the target: what an unknown macro lets in is a guess."""
-        own = self.gate.arms[branch.index].own
+        own = self.gate.arms[branch.arm].own
         return not branch.conditional or own.unknown(self.catalog.universe.device) != self.catalog.universe.device
 
     def _obstacle(self, branch: Branch) -> Obstacle | None:
-        if branch.index not in self._obstacles:
-            self._obstacles[branch.index] = self._found_obstacle(branch, branch.yes & self.selection.mask)
-        return self._obstacles[branch.index]
+        if branch.arm not in self._obstacles:
+            self._obstacles[branch.arm] = self._found_obstacle(branch, branch.yes & self.selection.mask)
+        return self._obstacles[branch.arm]
 
     def _found_obstacle(self, branch: Branch, taken: int) -> Obstacle | None:
         return (
@@ -220,7 +223,7 @@ class _Judge:
         )
 
     def _unassembled(self, branch: Branch, taken: int) -> Obstacle | None:
-        arm = self.gate.arms[branch.index]
+        arm = self.gate.arms[branch.arm]
         known = [self.catalog.features[u.feature].mask for u in arm.features if u.feature in self.catalog.features]
         if all(taken & mask == taken for mask in known):
             return None
@@ -250,7 +253,7 @@ class _Judge:
         return first // 10 < self.selection.major and all(sm in inside for sm in every if sm >= first)
 
     def _too_large(self, branch: Branch, taken: int) -> Obstacle | None:
-        needed = shared_bytes(self.gate, branch.index)
+        needed = shared_bytes(self.gate, branch.arm)
         cap = limit(self.catalog, self.selection.sm, OPT_IN)
         if needed is None or cap is None or needed <= cap:
             return None
@@ -259,7 +262,7 @@ class _Judge:
 
     def _lumped(self, branch: Branch, taken: int) -> Obstacle | None:
         """A choice of sizes that puts the target with chips of more shared memory, and has an arm for those like it."""
-        if self.gate.layer in COMPILED or shared_bytes(self.gate, branch.index) is not None:
+        if self.gate.layer in COMPILED or shared_bytes(self.gate, branch.arm) is not None:
             return None
         found = lumped(branch, self.ways, self.selection, self.catalog)
         if found is None or not words(self.gate).tuning:
@@ -267,7 +270,7 @@ class _Judge:
         return Obstacle(overrun=found, variants=taken)
 
     def _foreign(self, branch: Branch, taken: int) -> Obstacle | None:
-        known = images(self.gate, branch.index)
+        known = images(self.gate, branch.arm)
         admitted = self.catalog.universe.sms(branch.yes)
         if not any(sm in admitted for sm, _ in known) or any(self._loads(sm, suffix) for sm, suffix in known):
             return None
@@ -297,9 +300,9 @@ def place_of(gate: Gate, shut: Shut) -> Place:
     """
     if gate.kind in LISTS:
         return gate.place
-    index = shut.missed.index
+    index = shut.missed.arm
     if index == REST or (gate.arms[index].is_else and gate.layer is not Layer.PREPROCESSOR):
-        index = shut.gets.index
+        index = shut.gets.arm
     if index == REST:
         return gate.place
     return gate.arms[index].place
@@ -362,11 +365,11 @@ def _passes(gate: Gate, site: Site, project: Project, selection: Selection) -> b
     landing = [b for b in project.ways(gate) if (b.yes | b.maybe) & selection.mask]
     for index, arm in enumerate(gate.arms):
         inside = arm.body is not None and arm.body.line <= site.place.line <= arm.body.end_line
-        if (inside or site.function in arm.calls) and not any(b.index == index for b in landing):
+        if (inside or site.function in arm.calls) and not any(b.arm == index for b in landing):
             return False
     above = gate.scope is not None and gate.place.line < site.place.line
     if above and gate.scope and gate.scope.name.split("::")[-1] == site.function:
-        return not landing or any(b.index == REST or not b.effect.refuses for b in landing)
+        return not landing or any(b.arm == REST or not b.effect.refuses for b in landing)
     return True
 
 

@@ -66,6 +66,9 @@ class Needs:
         return frozenset(x for n in self.weighty for x in (n.feature.id, n.feature.group))
 
 
+NOTHING_NEEDED = Needs()
+
+
 def needs_to_open(
     gate: Gate, arm: Arm | None, said: Iterable[str], project: Project, selection: Selection, catalog: Catalog
 ) -> Needs:
@@ -74,9 +77,11 @@ def needs_to_open(
     Uses in nested arms whose own condition still shuts the target out do not count. `said` are features that texts
     beside the gate name.
     """
+    words = [FeatureUse(name, gate.place.line, confidence="low") for name in said]
+    if not words and (arm is None or not arm.features):
+        return NOTHING_NEEDED
     uses = [u for u in arm.features if _stays_behind(u, gate, arm, project, selection)] if arm else []
     uses = [u for u in uses if _is_in_reach(u, gate, project)]
-    words = [FeatureUse(name, gate.place.line, confidence="low") for name in said]
     return _needs([*uses, *words], gate.path, selection.mask, catalog)
 
 

@@ -49,7 +49,7 @@ def in_order(made: Iterable[Finding]) -> tuple[Finding, ...]:
 def _finding(outcome: Outcome, selected: Selected) -> Finding:
     case, weighed, advised = outcome.case, outcome.weighed, outcome.advised
     catalog, selection, gate = weighed.catalog, weighed.selection, case.gate
-    guarded = next(b for b in weighed.ways if b.index == case.guarded)
+    guarded = next(b for b in weighed.ways if b.arm == case.guarded)
     shape = form(gate, guarded.yes, selection, catalog.universe, case.limit)
     arm = case.arm
     return Finding(
@@ -85,8 +85,8 @@ def _word(branch: Branch, bit: int) -> str:
 def _condition(case: Case) -> str:
     """The condition that a reader finds at the place of the finding."""
     index = case.guarded
-    if (index == REST or case.gate.arms[index].is_else) and case.shut is not None and case.shut.gets.index != REST:
-        index = case.shut.gets.index
+    if (index == REST or case.gate.arms[index].is_else) and case.shut is not None and case.shut.gets.arm != REST:
+        index = case.shut.gets.arm
     text = case.gate.arms[index].condition if index != REST else ""
     return " ".join(text.split())
 
@@ -105,7 +105,7 @@ def _other_arms(case: Case) -> list[Related]:
     """The further arms that the target misses."""
     if case.shut is None or case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.BUILD_LIST):
         return []
-    arms = [case.gate.arms[b.index] for b in case.shut.others if b.index != REST]
+    arms = [case.gate.arms[b.arm] for b in case.shut.others if b.arm != REST]
     return [Related(case.gate.path, a.place.line, Role.DUPLICATE, "another arm of the same gate") for a in arms]
 
 

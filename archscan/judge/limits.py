@@ -95,7 +95,7 @@ def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catal
         return None
     for other in ways:
         alike = [limit(catalog, sm, OPT_IN) for sm in catalog.universe.sms(other.yes & selection.peers)]
-        differs = other.index != branch.index and other.effect.value != branch.effect.value
+        differs = other.arm != branch.arm and other.effect.value != branch.effect.value
         if (
             differs
             and other.conditional
@@ -110,10 +110,10 @@ def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catal
 
 def tabled_limit(ways: tuple[Branch, ...], catalog: Catalog) -> str | None:
     """The limit that a table of constants holds: every row with a condition gives it right for all of its SMs."""
-    rows = [(constant(b.effect.value), catalog.universe.sms(b.yes)) for b in ways if b.conditional]
-    rows = [(value, numbers) for value, numbers in rows if numbers]
-    if not rows or any(value is None for value, _ in rows):
+    taken = [b for b in ways if b.conditional and b.yes]
+    if not taken or any(constant(b.effect.value) is None for b in taken):
         return None
+    rows = [(constant(b.effect.value), catalog.universe.sms(b.yes)) for b in taken]
     for key in TABLED:
         if all(limit(catalog, sm, key) == value for value, numbers in rows for sm in numbers):
             return key

@@ -71,18 +71,24 @@ class Project:
                 return spans[i][2], spans[i][3]
         return None
 
+    def links(self, kind: LinkKind, source: str) -> Iterable[Link]:
+        """The links of a kind from `source`, whatever is before its bare name."""
+        if kind not in self._links:
+            found: dict[str, list[Link]] = defaultdict(list)
+            self._links[kind] = found
+            for file in self.files:
+                for link in file.links:
+                    if link.kind is kind:
+                        found[_last(link.source)].append(link)
+        return self._links[kind].get(_last(source), ())
+
     @cached_property
-    def links(self) -> dict[LinkKind, dict[str, list[tuple[str, Link]]]]:
-        """kind -> source name -> (path, link)."""
-        result: dict[LinkKind, dict[str, list[tuple[str, Link]]]] = defaultdict(lambda: defaultdict(list))
-        for file in self.files:
-            for link in file.links:
-                result[link.kind][_last(link.source)].append((file.path, link))
-        return result
+    def _links(self) -> dict[LinkKind, dict[str, list[Link]]]:
+        return {}
 
     def targets(self, kind: LinkKind, source: str) -> frozenset[str]:
         """What `source` is linked to, as bare names."""
-        return frozenset(_last(link.target) for _, link in self.links[kind].get(_last(source), ()))
+        return frozenset(_last(link.target) for link in self.links(kind, source))
 
     def closure(self, names: Iterable[str]) -> frozenset[str]:
         """Those functions and everything they call or launch, by bare name."""

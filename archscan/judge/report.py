@@ -29,11 +29,15 @@ _HIDDEN = frozenset({Origin.VENDORED, Origin.GENERATED})
 def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeSettings) -> Report:
     """The report on `facts` for one target: findings worst first, without chains and fixes."""
     project = Project(facts.files, catalog.universe)
-    found = find(project, selection, catalog, lambda file: _is_shown(file, settings))
+
+    def shows(file: FileFacts) -> bool:
+        return _is_shown(file, settings)
+
+    found = find(project, selection, catalog, shows)
     open_cases = without_served(found.cases, project, selection)
-    pairs = pair_up(open_cases, project, selection, catalog)
+    pairs = pair_up(open_cases, project, selection, catalog, shows)
     cases = (*open_cases, *pairs.mismatches)
-    outcomes = [_outcome(c, pairs, project, selection, settings, catalog) for c in cases if _is_shown(c.file, settings)]
+    outcomes = [_outcome(c, pairs, project, selection, settings, catalog) for c in cases if shows(c.file)]
     sifted = sift(findings(outcomes, in_order(catalog.rules.values())), facts.files)
     return Report(
         universe=catalog.universe,

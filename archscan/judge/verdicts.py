@@ -94,13 +94,13 @@ def _shut(
     gets = _best(landing)
     candidates = [b for b in ways if _missed(b, gets, selection) and not _exempt(b, gets, ways, selection, universe)]
     if gets.effect.does is Does.LOGS:
-        candidates = [b for b in candidates if b.index != REST]  # it warns and goes on to the same
+        candidates = [b for b in candidates if b.arm != REST]  # it warns and goes on to the same
     if served:
         candidates = [b for b in candidates if b.conditional]
     if not candidates:
         return None
     nearest = _nearest(candidates, selection, universe)
-    why = Why.UNSUITED if served else Why.REFUSED if gets.effect.refuses and gets.index != REST else Why.MISSED
+    why = Why.UNSUITED if served else Why.REFUSED if gets.effect.refuses and gets.arm != REST else Why.MISSED
     return Shut(nearest, gets, why, tuple(b for b in candidates if b is not nearest))
 
 
@@ -123,7 +123,7 @@ _LOUD = frozenset({Does.RAISES, Does.ASSERTS, Does.TRAPS, Does.ERRORS, Does.SKIP
 
 def _passes(branch: Branch, gets: Branch) -> bool:
     """Whether others get past a check at which the target fails: that nothing follows in the function is no matter."""
-    if branch.effect.does is not Does.NOTHING or (branch.index == REST and not gets.conditional):
+    if branch.effect.does is not Does.NOTHING or (branch.arm == REST and not gets.conditional):
         return False
     kept = gets.effect.message is not None or (gets.effect.value or "").endswith(
         "=False"
@@ -136,11 +136,12 @@ def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: S
     """Whether missing the branch is no loss: a legacy arm, or the same result."""
     if same_result(branch, gets):
         return True
+    if not branch.conditional or not is_initial_stretch(branch.own or branch.yes, universe.device, universe):
+        return False
     reached = 0
     for way in ways:
         reached |= way.yes | way.maybe
-    bound = is_initial_stretch(branch.own or branch.yes, universe.device, universe)
-    if not branch.conditional or not bound or not is_initial_stretch(branch.yes, reached, universe):
+    if not is_initial_stretch(branch.yes, reached, universe):
         return False
     if not branch.yes & selection.contemporaries:
         return True
@@ -151,20 +152,20 @@ def is_initial_stretch(mask: int, reached: int, universe: Universe) -> bool:
     """Whether the mask holds every SM among those reached up to some SM, and none above it."""
     inside = universe.sms(mask)
     outside = universe.sms(reached & universe.device) - inside
-    return bool(inside) and all(sm > max(inside) for sm in outside)
+    return bool(inside) and (not outside or min(outside) > max(inside))
 
 
 def _past_own_arm(ways: tuple[Branch, ...], taken: Branch, selection: Selection, universe: Universe) -> Shut | None:
     """The two ways of being shut out while an arm that works is taken."""
     for branch in ways:
-        if branch.index == taken.index or not (branch.works and branch.conditional) or same_result(branch, taken):
+        if branch.arm == taken.arm or not (branch.works and branch.conditional) or same_result(branch, taken):
             continue
         narrower = branch.own & ~taken.own == 0 and branch.own and universe.sms(branch.own) < universe.sms(taken.own)
         if not narrower or (branch.yes | branch.maybe) & selection.mask:
             continue
-        if branch.index < taken.index and any(t.major == selection.major for t in universe.members(branch.yes)):
+        if branch.arm < taken.arm and any(t.major == selection.major for t in universe.members(branch.yes)):
             return Shut(branch, taken, Why.SIBLING)
-        if branch.index > taken.index and branch.own & selection.mask and branch.no == universe.device:
+        if branch.arm > taken.arm and branch.own & selection.mask and branch.no == universe.device:
             return Shut(branch, taken, Why.SHADOWED)
     return None
 
@@ -187,10 +188,10 @@ def _nearest(candidates: list[Branch], selection: Selection, universe: Universe)
     """The branch of the nearest relative: a sibling of the same major, else the next lower SM, else the next higher."""
 
     def distance(branch: Branch) -> tuple[int, int, int]:
-        last = branch.index if branch.index != REST else len(candidates) + 1000
+        last = branch.arm if branch.arm != REST else len(candidates) + 1000
         return (*nearness(branch.yes & selection.peers, selection, universe), last)
 
-    return min(candidates, key=distance)
+    return min(candidates, key=distance) if len(candidates) > 1 else candidates[0]
 
 
 def nearness(mask: int, selection: Selection, universe: Universe) -> tuple[int, int]:

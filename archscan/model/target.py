@@ -85,7 +85,10 @@ class Universe:
         return tuple(t for i, t in enumerate(self.targets) if mask >> i & 1)
 
     def names(self, mask: int) -> tuple[str, ...]:
-        return tuple(t.name for t in self.members(mask))
+        found = self._names.get(mask)
+        if found is None:
+            found = self._names[mask] = tuple(t.name for t in self.members(mask))
+        return found
 
     def sms(self, mask: int) -> frozenset[int]:
         """The SMs of a mask, whichever of their variants is in it."""
@@ -97,6 +100,11 @@ class Universe:
     @cached_property
     def _sms(self) -> dict[int, frozenset[int]]:
         """The answers of `sms` so far: a judgement asks a hundred thousand times for a few hundred masks."""
+        return {}
+
+    @cached_property
+    def _names(self) -> dict[int, tuple[str, ...]]:
+        """The answers of `names` so far."""
         return {}
 
     def variants(self, sm: int) -> tuple[Target, ...]:

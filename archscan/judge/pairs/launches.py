@@ -1,0 +1,163 @@
+"""Host code against its kernels: what it launches, for which layout, and which way the device goes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from archscan.judge.branches import REST
+from archscan.judge.cases import Case
+from archscan.judge.consequences import consequence
+from archscan.judge.pairs.halves import DEVICE, VANISHES, Half, Pair, Pairing, function_of, mismatch
+from archscan.judge.project import Project, names_in
+from archscan.model.facts import FileFacts, LinkKind, SiteKind
+from archscan.model.finding import Consequence
+from archscan.model.gate import Arm, Does, Gate, Kind, Layer, Related, Role
+
+_NUMBER = re.compile(r"\s*(?:\w+=(?!=))?\s*\d+[uUlL]*\s*|\s*(?:true|false)\s*")
+
+
+def launches(pairing: Pairing) -> None:
+    """Host ladders against the bound on the device: what they launch for the target is compiled out, or traps."""
+    device = [c for c in pairing.shut if _is_device_half(c) and c.gets.does in VANISHES]
+    by_name: dict[str, list[Case]] = defaultdict(list)
+    for case in device:
+        for name in _kernel_names(case):
+            by_name[name].append(case)
+    if not by_name:
+        return
+    named: dict[int, list[bool]] = defaultdict(list)
+    for file, gate, index, arm, names in _host_arms(pairing):
+        branch = pairing.project.ways(gate)[index]
+        takes = bool(branch.yes & pairing.selection.mask)
+        for case in _unique(c for n in names for c in by_name.get(n, ())):
+            named[id(case)].append(takes)
+            if takes and arm.effect.does not in (Does.RAISES, Does.REFUSES):
+                _launch_mismatch(pairing, file, gate, index, case)
+    pairing.routed |= {key for key, takes in named.items() if not any(takes)}
+
+
+def _is_device_half(case: Case) -> bool:
+    return case.gate.layer in DEVICE or (case.gate.kind is Kind.WINDOW and case.gate.layer is Layer.HOST)
+
+
+def _kernel_names(case: Case) -> frozenset[str]:
+    """Names by which host code can mean the device code of a case."""
+    if case.gate.kind is Kind.WINDOW:
+        return frozenset(case.gate.symbols[:1])  # the tag; the kernel serves every tag
+    scope = case.gate.scope.name if case.gate.scope else ""
+    return frozenset(n for n in names_in(" ".join((scope, *case.gate.symbols))) if len(n) > 2)
+
+
+def _host_arms(pairing: Pairing) -> Iterator[tuple[FileFacts, Gate, int, Arm, frozenset[str]]]:
+    """Every arm of a host gate that launches something, with the names it launches by."""
+    for file in pairing.project.files:
+        launches = [s for s in file.sites if s.kind is SiteKind.LAUNCH]
+        for gate in file.gates:
+            if gate.layer is not Layer.HOST or gate.kind is Kind.WINDOW:
+                continue
+            for index, arm in enumerate(gate.arms):
+                inside = [s for s in launches if arm.body and arm.body.line <= s.place.line <= arm.body.end_line]
+                names = names_in(" ".join((*arm.calls, *(f"{s.name} {s.detail}" for s in inside))))
+                if names:
+                    yield file, gate, index, arm, names
+
+
+def _unique(cases: Iterable[Case]) -> list[Case]:
+    return list({id(c): c for c in cases}.values())
+
+
+def _launch_mismatch(pairing: Pairing, file: FileFacts, gate: Gate, index: int, case: Case) -> None:
+    name, place = pairing.selection.name, gate.arms[index].place
+    pairing.add(case, Pair(Half.HOST, file.path, place.line, True, f"the host launches it for {name}"))
+    related = (Related(case.gate.path, case.place.line, Role.PAIR, f"what it launches shuts {name} out"),)
+    for known in pairing.mismatches:
+        if known.gate is gate and known.guarded == index:
+            pairing.mismatches.remove(known)
+            pairing.mismatches.append(replace(known, related=known.related + related))
+            return
+    pairing.mismatches.append(mismatch(file, gate, index, place, case, consequence(case), related))
+
+
+def host_predicates(pairing: Pairing) -> None:
+    """A host predicate lays out a launch for one way through the kernel, and the device goes the other."""
+    kernels = _kernel_gates(pairing)
+    if not kernels:
+        return
+    for case in pairing.shut:
+        if case.gate.layer is not Layer.HOST or case.gate.scope is None:
+            continue
+        function = function_of(case.gate)
+        for kernel in dict.fromkeys(_launched_near(pairing.project, case.file, function)):
+            for file, gate in kernels.get(kernel, ()):
+                _predicate_mismatch(pairing, case, file, gate)
+
+
+def _launched_near(project: Project, file: FileFacts, predicate: str) -> Iterator[str]:
+    """Kernels launched by functions that call a predicate; where calls are not known, by others of the same file."""
+    for site in file.sites:
+        if site.kind is SiteKind.LAUNCH and site.function:
+            calls = project.targets(LinkKind.CALLS, site.function)
+            if predicate in calls or (not calls and site.function != predicate):
+                yield site.name.split("<", 1)[0].rpartition("::")[2]
+
+
+def _kernel_gates(pairing: Pairing) -> dict[str, list[tuple[FileFacts, Gate]]]:
+    """Gates inside kernels that have two working ways, by kernel."""
+    found: dict[str, list[tuple[FileFacts, Gate]]] = defaultdict(list)
+    for file in pairing.project.files:
+        for gate in file.gates:
+            inside = gate.layer in DEVICE and gate.scope is not None and gate.scope.is_kernel
+            if inside and gate.scope and sum(b.works for b in pairing.project.ways(gate)) >= 2:
+                found[function_of(gate)].append((file, gate))
+    return found
+
+
+def _predicate_mismatch(pairing: Pairing, case: Case, file: FileFacts, gate: Gate) -> None:
+    assert case.shut is not None
+    ways = pairing.project.ways(gate)
+    taken = next((b for b in ways if b.arm != REST and b.works and b.yes & pairing.selection.mask), None)
+    if taken is None or not taken.yes & case.shut.missed.yes:
+        return  # the device does not go the way of those that the host lets in
+    if not any(b.works and b.arm != taken.arm and b.yes & case.shut.gets.yes for b in ways):
+        return  # nobody that the host shuts out goes another way: the device half knows no such split
+    name, place = pairing.selection.name, gate.arms[taken.arm].place
+    message = f"the device code takes the other way for {name}"
+    pairing.add(case, Pair(Half.DEVICE, file.path, place.line, True, message))
+    related = (Related(case.gate.path, case.place.line, Role.PAIR, f"the host decides otherwise for {name}"),)
+    pairing.mismatches.append(mismatch(file, gate, taken.arm, place, case, Consequence.WRONG_RESULT, related))
+
+
+def host_layouts(pairing: Pairing) -> None:
+    """Host code sizes a launch as for one way through the kernel, and the device takes the other for the target."""
+    for case in pairing.shut:
+        scope = case.gate.scope
+        inside = case.gate.layer in DEVICE and scope is not None and scope.is_kernel
+        if not inside or scope is None or case.shut is None or not case.shut.gets.works:
+            continue
+        kernel = function_of(case.gate)
+        for file in pairing.project.files:
+            functions = {s.function for s in file.sites if s.kind is SiteKind.LAUNCH and s.name == kernel}
+            for gate in file.gates if functions else ():
+                around = function_of(gate)
+                if gate.layer is Layer.HOST and around in functions and id(gate) not in pairing.shut_gates:
+                    _layout_mismatch(pairing, case, file, gate)
+
+
+def _layout_mismatch(pairing: Pairing, case: Case, file: FileFacts, gate: Gate) -> None:
+    """Only where the two halves split the same chips: all that miss nothing on one side get one number on the other."""
+    assert case.shut is not None
+    ways = [b for b in pairing.project.ways(gate) if b.works and _NUMBER.fullmatch(b.effect.value or "")]
+    taken = next((b for b in ways if b.arm != REST and b.yes & pairing.selection.mask), None)
+    if taken is None or case.shut.missed.yes & pairing.selection.peers & ~taken.yes:
+        return
+    others = [b for b in ways if b.arm != taken.arm and b.effect.value != taken.effect.value]
+    if not any(b.yes & case.shut.gets.yes & pairing.selection.peers for b in others):
+        return
+    name, place = pairing.selection.name, gate.arms[taken.arm].place
+    message = f"the host sizes the launch as for those that {name} does not go with"
+    pairing.add(case, Pair(Half.DEVICE, file.path, place.line, True, message))
+    related = (Related(case.gate.path, case.place.line, Role.PAIR, f"the device code goes the other way for {name}"),)
+    pairing.mismatches.append(mismatch(file, gate, taken.arm, place, case, Consequence.WRONG_RESULT, related))

@@ -1,0 +1,189 @@
+"""Lists, tables and builds against each other, against checks before them and against the sources that they build."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from archscan.judge.cases import LISTS, Case
+from archscan.judge.consequences import consequence
+from archscan.judge.pairs.halves import Half, Pair, Pairing, mismatch
+from archscan.judge.project import names_in
+from archscan.model.facts import FileFacts, LinkKind, Origin
+from archscan.model.finding import Consequence
+from archscan.model.gate import Does, Gate, Kind, Layer, Related, Role
+
+_HARM = frozenset(
+    {Consequence.SILENT_NOOP, Consequence.RACE, Consequence.WRONG_RESULT, Consequence.TRAP, Consequence.COMPILE_ERROR}
+)
+_FILE_NAME = re.compile(r"[\w./-]+\.(?:cuh?|hpp|h|inl|cc|cpp|cxx)\b")
+
+
+def tables(pairing: Pairing) -> None:
+    """A table without a row behind a check that refuses first."""
+    tables = [c for c in pairing.shut if c.gate.kind is Kind.TABLE and c.gets.does in (Does.RAISES, Does.REFUSES)]
+    for table in tables:
+        readers = _functions(table)
+        reached = readers | frozenset(x for r in readers for x in pairing.project.targets(LinkKind.CALLS, r))
+        for check in pairing.by_path[table.gate.path]:
+            if check.gate.kind in LISTS and check.gate.kind is not Kind.ALLOW_LIST:
+                continue
+            if _functions(check) & reached or _leads_to(check, table):
+                pairing.both(
+                    check,
+                    Half.TABLE,
+                    table,
+                    Half.CHECK,
+                    "the table behind it has no row for the target",
+                    "refuses before the table is read",
+                )
+
+
+def _leads_to(check: Case, table: Case) -> bool:
+    """Whether what a check guards reads the table: by its name, or at the line that reads it."""
+    gate = check.gate
+    readers = {r.line for r in table.gate.related if r.role is Role.CALLER}
+    effects = [gate.rest, *(a.effect for a in gate.arms)]
+    if readers & {e.line for e in effects}:
+        return True
+    names = names_in(" ".join(e.value or "" for e in effects))
+    return bool(names & set(table.gate.symbols))
+
+
+def _functions(case: Case) -> frozenset[str]:
+    """The functions that a case speaks of: where it stands, and those it is named for."""
+    scope = (case.gate.scope.name,) if case.gate.scope else ()
+    return frozenset(re.split(r"::|\.", n)[-1] for n in (*scope, *case.gate.symbols) if n)
+
+
+def mentions(pairing: Pairing) -> None:
+    """A list whose text names another list: both must admit the target."""
+    for file_cases in pairing.by_path.values():
+        lists = [c for c in file_cases if c.gate.kind in LISTS and c.gate.layer in (Layer.PYTHON, Layer.JIT)]
+        for other in lists:
+            symbols = [s for s in other.gate.symbols if len(s) > 3]
+            for case in lists:
+                if case is not other and any(re.search(rf"\b{re.escape(s)}\b", case.gate.near) for s in symbols):
+                    pairing.both(
+                        case,
+                        Half.LIST,
+                        other,
+                        Half.LIST,
+                        "the list it goes by lacks the target too",
+                        "the code behind it lacks the target too",
+                    )
+
+
+def sources(pairing: Pairing) -> None:
+    """JIT lists against the `#if` of the sources that they compile."""
+    for file in pairing.project.files:
+        for gate in file.gates:
+            if gate.kind is not Kind.KEYWORD_LIST:
+                continue
+            harmed = [c for c in _source_cases(pairing, gate) if consequence(c) in _HARM and not _cannot_run(c)]
+            case = pairing.shut_gates.get(id(gate))
+            if case is not None:
+                for other in harmed:
+                    pairing.add(
+                        case,
+                        Pair(
+                            Half.SOURCE,
+                            other.gate.path,
+                            other.place.line,
+                            False,
+                            "its source shuts the target out too",
+                            other,
+                        ),
+                    )
+            elif harmed and pairing.taken(gate):
+                _source_mismatch(pairing, file, gate, harmed)
+
+
+def _source_cases(pairing: Pairing, gate: Gate) -> list[Case]:
+    paths: list[str] = []
+    names = [gate.scope.name] if gate.scope else []
+    for name in (*names, *gate.symbols):
+        for link in pairing.project.links(LinkKind.JIT_SOURCE, name):
+            paths += pairing.project.named_files(link.target)
+    for named in _FILE_NAME.findall(gate.near):
+        paths += pairing.project.named_files(named)
+    return [c for path in _with_includes(pairing, paths) for c in pairing.by_path.get(path, ())]
+
+
+def _with_includes(pairing: Pairing, paths: list[str]) -> list[str]:
+    """Those files and the project's own headers that they include."""
+    seen: dict[str, None] = {}
+    todo = list(dict.fromkeys(paths))
+    while todo:
+        path = todo.pop(0)
+        file = pairing.project.by_path.get(path)
+        if path in seen or file is None or file.origin is not Origin.OWN:
+            continue
+        seen[path] = None
+        for link in file.links:
+            if link.kind is LinkKind.INCLUDES:
+                todo += pairing.project.included_files(path, link.target)
+    return list(seen)
+
+
+def _cannot_run(case: Case) -> bool:
+    return bool(case.needs.absent())
+
+
+def _source_mismatch(pairing: Pairing, file: FileFacts, gate: Gate, harmed: list[Case]) -> None:
+    name = pairing.selection.name
+    related = tuple(Related(c.gate.path, c.place.line, Role.PAIR, f"its source shuts {name} out") for c in harmed[:20])
+    for case in harmed:
+        pairing.add(case, Pair(Half.BUILD, file.path, gate.place.line, True, f"it is compiled for {name}"))
+    worst = max(harmed, key=lambda c: (consequence(c) is Consequence.SILENT_NOOP, -c.place.line))
+    pairing.mismatches.append(mismatch(file, gate, 0, gate.place, worst, consequence(worst), related))
+
+
+def builds(pairing: Pairing) -> None:
+    """Ahead-of-time flags against the JIT list of the module that they build."""
+    lists: dict[str, list[tuple[FileFacts, Gate]]] = defaultdict(list)
+    for file in pairing.project.files:
+        for gate in file.gates:
+            if gate.kind is Kind.KEYWORD_LIST and gate.scope:
+                lists[gate.scope.name.split(".")[-1]].append((file, gate))
+    for file in pairing.project.files:
+        for gate in file.gates:
+            if gate.kind is Kind.BUILD_FLAG:
+                _build_flag(pairing, file, gate, lists)
+
+
+def _build_flag(pairing: Pairing, file: FileFacts, gate: Gate, lists: dict[str, list[tuple[FileFacts, Gate]]]) -> None:
+    shut = pairing.shut_gates.get(id(gate))
+    for index, arm in enumerate(gate.arms):
+        for called in dict.fromkeys(c.split(".")[-1] for c in arm.calls):
+            for _, listed in lists.get(called, ()):
+                closed = pairing.shut_gates.get(id(listed))
+                if shut is not None and shut.guarded == index:
+                    _builds_pair(pairing, shut, listed, closed, called)
+                elif closed is not None and any(a is arm for _, a in pairing.taken(gate)):
+                    _builds_mismatch(pairing, file, gate, index, closed, called)
+
+
+def _builds_pair(pairing: Pairing, shut: Case, listed: Gate, closed: Case | None, called: str) -> None:
+    if closed is not None:
+        pairing.both(
+            shut,
+            Half.BUILD,
+            closed,
+            Half.BUILD,
+            f"the list of {called} lacks the target too",
+            "the ahead-of-time build leaves it out too",
+        )
+    else:
+        message = f"the list of {called} admits the target"
+        pairing.add(shut, Pair(Half.BUILD, listed.path, listed.place.line, True, message))
+
+
+def _builds_mismatch(pairing: Pairing, file: FileFacts, gate: Gate, index: int, closed: Case, called: str) -> None:
+    related = (Related(closed.gate.path, closed.place.line, Role.PAIR, f"the list of {called} lacks the target"),)
+    pairing.add(
+        closed, Pair(Half.BUILD, file.path, gate.arms[index].place.line, True, f"asks to build {called} for it")
+    )
+    pairing.mismatches.append(
+        mismatch(file, gate, index, gate.arms[index].place, closed, Consequence.COMPILE_ERROR, related)
+    )
