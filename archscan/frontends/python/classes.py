@@ -117,7 +117,7 @@ def mro(interpreter: Interpreter, cls: ClassV, seen: tuple[ClassV, ...] = ()) ->
 
 
 def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) -> Value:
-    """An attribute of an object: constructor fields, `interpreter.x` of __init__, then the class."""
+    """An attribute of an object: constructor fields, `self.x` of __init__, then the class."""
     if name in instance.fields:
         return instance.fields[name]
     for owner in mro(interpreter, instance.cls):
@@ -134,8 +134,8 @@ def _set_in_init(interpreter: Interpreter, owner: ClassV, frame: Frame, instance
             if binding.kind != "def" or binding.value is None:
                 continue
             inner_frame = interpreter.entry_frame(owner.module, binding.value, frame)
-            if f"interpreter.{name}" in inner_frame.scope.bindings:
-                value = resolve(interpreter, f"interpreter.{name}", inner_frame, END)
+            if f"self.{name}" in inner_frame.scope.bindings:
+                value = resolve(interpreter, f"self.{name}", inner_frame, END)
                 if value is not MISSING:
                     return value
     return MISSING

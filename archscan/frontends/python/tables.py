@@ -56,7 +56,7 @@ def visit_reader(scan: ModulePass, path: list[Node]) -> None:
 
 
 def _class_value(scan: ModulePass, path: list[Node], owner: Node) -> Node | None:
-    """What the body of a class gives to `scan.NAME`, `cls.NAME` or `Class.NAME`."""
+    """What the body of a class gives to `self.NAME`, `cls.NAME` or `Class.NAME`."""
     holder, _, name = text(owner).rpartition(".")
     classes = [n for n in path if n.type == "class_definition"]
     if holder not in ("self", "cls"):
