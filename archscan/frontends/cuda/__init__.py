@@ -75,7 +75,7 @@ class CudaFrontEnd:
         brief = _is_brief(source, context)
         template = source.path.endswith(".jinja")
         directives = directive_index(source.data, _tools(ContextKey(context)).compiler, brief, template)
-        host = host_index(source, context) if _host_wanted(context) else None
+        host = host_index(source, context) if _host_wanted(context) and not brief else None
         return _index(source, directives, host, suppressions(source.data))
 
     def link(self, indexes: Mapping[str, CudaIndex], context: Context) -> CudaProject:
@@ -146,5 +146,8 @@ def _host_wanted(context: Context) -> bool:
 
 
 def _is_brief(source: Source, context: Context) -> bool:
-    """Whether the file is others' code that is only counted, so that features and calls need no search."""
+    """Whether the file is others' code that is only counted: what its gates guard and its functions do stays unread.
+
+    Own code that calls it is told by the names it uses; bodies found by name alone were mostly the wrong ones.
+    """
     return source.origin in (Origin.VENDORED, Origin.GENERATED) and not context.settings.include_vendored

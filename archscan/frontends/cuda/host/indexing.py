@@ -67,8 +67,7 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
     """The index of a file; None if it has nothing for the host side."""
     tools = _tools(_Key(context.catalog))
     own = source.origin is Origin.OWN
-    read = context.settings.include_vendored or source.origin not in (Origin.VENDORED, Origin.GENERATED)
-    unit = reduced(source.data, tools.summariser) if read and asks_for_architecture(source.data) else Unit()
+    unit = reduced(source.data, tools.summariser) if asks_for_architecture(source.data) else Unit()
     sites = raw_sites(source.data, own, (DYNAMIC,))
     functions = nodes(source.data, tools.vocabulary, with_calls=own)
     if not sites and not functions and unit == Unit():
