@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
-from archscan.model.gate import Arm, Does, Effect, Gate
+from archscan.model.gate import Arm, Does, Effect, Gate, Layer
 from archscan.model.target import Universe
 
 REST = -1  # index of the branch of those that take no arm
@@ -63,6 +64,20 @@ def _rest(gate: Gate, arms: tuple[Branch, ...], device: int) -> Branch:
     return Branch(
         REST, yes, unsure, 0, device & ~yes & ~unsure, gate.rest, works=gate.rest.does in _WORKING, conditional=False
     )
+
+
+def outline(gate: Gate) -> Hashable | None:
+    """What the answer of a gate rests on where nothing but conditions speaks; None where something else does too."""
+    if gate.layer is not Layer.PREPROCESSOR or gate.near or gate.extra or any(arm.features for arm in gate.arms):
+        return None
+    digests = [arm.digest for arm in gate.arms]
+    arms = []
+    for arm, digest in zip(gate.arms, digests, strict=True):
+        own, assumed, effect = arm.own, arm.assumed, arm.effect
+        masks = own.yes, own.no, assumed.yes, assumed.no, arm.truth.no
+        first = digests.index(digest) if digest else None
+        arms.append((masks, arm.is_else, effect.does, effect.value, effect.message is None, first))
+    return tuple(arms), gate.rest.does, gate.rest.value, gate.rest.message is None, gate.reach, gate.kind
 
 
 def same_result(one: Branch, other: Branch) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
-from archscan.judge.branches import REST, Branch
+from archscan.judge.branches import REST, Branch, outline
 from archscan.judge.features import COMPILED, Need, Needs, needs_to_open, needs_when_taken
 from archscan.judge.limits import OPT_IN, THREADS, Overrun, constant, limit, lumped, overrun, source, tabled_limit
 from archscan.judge.notes import images, shared_bytes
@@ -33,9 +34,8 @@ class Obstacle:
     fits: int = 0  # variants of the same chip that could
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """Something wrong at one place, before it is weighed."""
+class Case(NamedTuple):
+    """Something wrong at one place, before it is weighed. A tuple, as thousands are made only to be counted."""
 
     file: FileFacts
     gate: Gate
@@ -71,23 +71,39 @@ LISTS = frozenset({Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.TABLE, Kind.BUILD_LI
 
 
 def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Callable[[FileFacts], bool]) -> Found:
-    """Every case of exclusion and over-admission, in file and source order; words are read in shown files only."""
+    """Every case of exclusion and over-admission, in file and source order; words are read in shown files only.
+
+    Of what is not shown hardly more than the number is said: gates that are alike there are looked at once.
+    """
     cases: list[Case] = []
     undecided = []
     recogniser = Recogniser(catalog)
+    alike: dict[Hashable | None, tuple[Case | Undecided, ...]] = {}
     for file in project.files:
         before = len(cases)
         shown = is_shown(file)
         for gate in file.gates:
-            judged = _Judge(file, gate, project, selection, catalog, shown, recogniser)
-            verdict = judged.verdict()
-            if isinstance(verdict, Undecided):
-                undecided.append((file, gate, verdict.unknowns))
-            elif verdict is not None and (case := judged.excluded(verdict)):
-                cases.append(case)
-            cases += judged.admitted()
+            key = None if shown else outline(gate)
+            known = alike.get(key)
+            if known is None:
+                known = tuple(_Judge(file, gate, project, selection, catalog, shown, recogniser).found())
+                if key is not None:
+                    alike[key] = known
+            for one in known:
+                if isinstance(one, Undecided):
+                    undecided.append((file, gate, one.unknowns))
+                else:
+                    cases.append(one if one.gate is gate else _moved(one, file, gate))
         cases += _oversized(file, project, selection, catalog, cases[before:])
     return Found(tuple(cases), tuple(undecided))
+
+
+def _moved(one: Case, file: FileFacts, gate: Gate) -> Case:
+    """The case of a gate for another with the same outline: where nothing but conditions speaks, it is shut out."""
+    assert one.shut is not None
+    got = one.shut.gets.arm
+    gets = gate.rest if got == REST else gate.arms[got].effect
+    return one._replace(file=file, gate=gate, place=place_of(gate, one.shut), gets=gets)
 
 
 _UNREAD = Words()
@@ -115,6 +131,15 @@ class _Judge:
         self.is_shown = is_shown
         self.recogniser = recogniser
         self._obstacles: dict[int, Obstacle | None] = {}
+
+    def found(self) -> Iterator[Case | Undecided]:
+        """Everything that is wrong with the gate, or why nobody can tell."""
+        verdict = self.verdict()
+        if isinstance(verdict, Undecided):
+            yield verdict
+        elif verdict is not None and (case := self.excluded(verdict)):
+            yield case
+        yield from self.admitted()
 
     def verdict(self) -> Shut | Undecided | None:
         if self.gate.kind is Kind.RESOURCE:
@@ -326,6 +351,8 @@ def _oversized(
 
     What a table of limits gets wrong is its affair, and so are the values that an `#if` around a macro chooses.
     """
+    if not file.sites:
+        return
     cases = tuple(cases)
     tabled = any(c.limit == THREADS for c in cases)
     chosen = any(c.gate.kind is Kind.MACRO_DEFINITION and c.problem is Problem.EXCLUDED for c in cases)

@@ -122,7 +122,9 @@ class Project:
 
     def included_files(self, path: str, reference: str) -> tuple[str, ...]:
         """The scanned files that an `#include` in `path` means: the one beside it, else those nearest to it."""
-        beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), reference))
+        beside = f"{path.rpartition('/')[0]}/{reference}".lstrip("/")
+        if "./" in reference or "//" in reference:
+            beside = posixpath.normpath(beside)
         if beside in self.by_path:
             return (beside,)
         found = self._with_tail(reference)

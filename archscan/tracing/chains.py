@@ -55,7 +55,7 @@ def _gathered(report: Report) -> Iterable[Gathered]:
     paths = Paths(files)
     vendored = frozenset(path for path, f in files.items() if f.origin is Origin.VENDORED)
     includes = Includes(links, paths, vendored)
-    known = states(report)
+    known = states(report, lambda file: file.path.endswith(".py") or file.path not in vendored)
     calling = _by_call(known)
     for extension in extensions(links, paths):
         yield _of(extension, files, includes, known, calling)

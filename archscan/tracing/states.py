@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from archscan.model.facts import FileFacts
 from archscan.model.finding import Advice, Finding, Problem
 from archscan.model.gate import Gate
 from archscan.model.report import Report, Step
@@ -44,15 +45,17 @@ class GateState:
         return f"{said} ({why})" if why else said
 
 
-def states(report: Report) -> Mapping[str, tuple[GateState, ...]]:
-    """Every gate of the report by path, in the order of their lines."""
+def states(
+    report: Report, asked: Callable[[FileFacts], bool] = lambda file: True
+) -> Mapping[str, tuple[GateState, ...]]:
+    """Every gate of the files asked for by path, in the order of their lines."""
     findings = {_key(f.gate): f for f in (*(s.finding for s in report.suppressed), *report.findings)}
     undecided: dict[str, set[int]] = {}
     for question in report.undecided:
         undecided.setdefault(question.path, set()).add(question.line)
     result: dict[str, tuple[GateState, ...]] = {}
     for file in report.facts.files:
-        if file.gates:
+        if file.gates and asked(file):
             lines = undecided.get(file.path, set())
             known = [_of(gate, findings.get(_key(gate)), lines) for gate in file.gates]
             result[file.path] = tuple(sorted(known, key=lambda g: (g.line, g.gate.place.start)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from archscan.catalog.types import Catalog
 from archscan.judge.cases import Case
@@ -49,4 +48,4 @@ def pair_up(
 def asking(case: Case, feature: str, project: Project, selection: Selection, catalog: Catalog) -> Case:
     """The case of a host decision with the device feature that it decides about."""
     said = needs_to_open(case.gate, None, (feature,), project, selection, catalog)
-    return replace(case, needs=Needs((*case.needs.items, *said.items)))
+    return case._replace(needs=Needs((*case.needs.items, *said.items)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
@@ -76,7 +75,7 @@ def _launch_mismatch(pairing: Pairing, file: FileFacts, gate: Gate, index: int, 
     for known in pairing.mismatches:
         if known.gate is gate and known.guarded == index:
             pairing.mismatches.remove(known)
-            pairing.mismatches.append(replace(known, related=known.related + related))
+            pairing.mismatches.append(known._replace(related=known.related + related))
             return
     pairing.mismatches.append(mismatch(file, gate, index, place, case, consequence(case), related))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
@@ -55,7 +54,7 @@ def _behind(case: Case, macro: str, pairing: Pairing) -> Case:
     if not asking or case.guarded in asking or case.guarded == REST:
         return case
     needs = needs_to_open(gate, gate.arms[asking[0]], (), pairing.project, pairing.selection, pairing.catalog)
-    return replace(case, guarded=asking[0], needs=needs)
+    return case._replace(guarded=asking[0], needs=needs)
 
 
 def with_uses(case: Case, pairs: Iterable[Pair]) -> Case:
@@ -68,4 +67,4 @@ def with_uses(case: Case, pairs: Iterable[Pair]) -> Case:
     outcomes = {consequence(u) for u in uses}
     worst = next((c for c in _WORST if c in outcomes), consequence(uses[0]))
     items = {(n.feature.id, n.sure): n for u in uses for n in (*case.needs.items, *u.needs.items)}
-    return replace(case, needs=Needs(tuple(items.values())), consequence="" if case.limit else worst.value)
+    return case._replace(needs=Needs(tuple(items.values())), consequence="" if case.limit else worst.value)

@@ -30,6 +30,8 @@ def _waits(pairing: Pairing) -> list[Case]:
     """Cases in which a wait for the grids before is compiled out."""
     waits = []
     for case in pairing.shut:
+        if not case.needs.items:
+            continue
         vanishes = case.gate.layer in DEVICE and case.gets.does in VANISHES
         if vanishes and any(n.feature.group == "griddep-wait" for n in case.needs.sure):
             waits.append(case)
