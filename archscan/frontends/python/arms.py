@@ -27,13 +27,16 @@ ASSUMPTIONS = ("CUDA, not ROCm", "toolkit and libraries new enough", "environmen
 
 def is_gate(scan: ModulePass, answers: list[Answer], conditions: list[Node | None], frame: Frame) -> bool:
     """Whether some answer differs between targets, or hangs on one in a way that no caller can settle."""
-    if any(a.arch and a.varies for a in answers):
-        return True
-    return any(
+    return varies(answers) or any(
         _undecided(a) and not _left_to_callers(scan, c, frame)
         for a, c in zip(answers, conditions, strict=True)
         if c is not None
     )
+
+
+def varies(answers: list[Answer]) -> bool:
+    """Whether some answer surely differs between targets."""
+    return any(a.arch and a.varies for a in answers)
 
 
 def _left_to_callers(scan: ModulePass, condition: Node, frame: Frame) -> bool:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.classes import row
+from archscan.frontends.python.classes import attribute, row
 from archscan.frontends.python.frames import MISSING, Frame, Outcome
 from archscan.frontends.python.lanewise import logical, truth_of
-from archscan.frontends.python.operations import CALLABLE, COMPARE, METHODS, apply, apply_method, spellings
+from archscan.frontends.python.operations import BUILTINS, CALLABLE, COMPARE, METHODS, apply, apply_method, spellings
 from archscan.frontends.python.scopes import Binding
 from archscan.frontends.python.syntax import arguments, line_of, oneline, text
 from archscan.frontends.python.syntax import field as child
@@ -23,6 +23,7 @@ from archscan.frontends.python.values import (
     DictV,
     ExternalV,
     FuncV,
+    ListV,
     PartialV,
     Split,
     Unknown,
@@ -153,7 +154,7 @@ def _external(
     known = interpreter.knowledge.call(name, short, interpreter.lanes)
     if known is not None:
         return known
-    if "." in name or short not in CALLABLE:
+    if "." in name or short not in BUILTINS:
         return Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame))
     args = tuple(interpreter.evaluate(a, frame) for a in positional)
     return _builtin(interpreter, short, args, node)
@@ -196,6 +197,13 @@ def variable(interpreter: Interpreter, key: Value, default: Value) -> Value:
 
 def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node: Node) -> Value:
     unknown = Unknown((oneline(node, 60),), any(depends(a) for a in args))
+    if name == "map" and len(args) == 2 and isinstance(args[0], ExternalV) and isinstance(args[1], tuple):
+        mapped = args[0].name
+        return ListV(_builtin(interpreter, mapped, (item,), node) for item in args[1])
+    if name == "getattr" and len(args) > 1 and isinstance(args[1], str):
+        return _named_attribute(interpreter, args[0], args[1])
+    if name in ("isinstance", "hasattr"):  # asks for the type
+        return Unknown(unknown.names)
     function = CALLABLE.get(name)
     if function is None or not args:
         return unknown
@@ -208,6 +216,11 @@ def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node:
         return truth_of(interpreter.lanes, args[0])
     value = interpreter.lanes.lift(lambda *items: apply(function, name, items), *args)
     return unknown if isinstance(value, Unknown) else value
+
+
+def _named_attribute(interpreter: Interpreter, holder: Value, name: str) -> Value:
+    lanes = interpreter.lanes
+    return lanes.merge((attribute(interpreter, one, name, name), mask) for one, mask in lanes.groups(holder))
 
 
 def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, ...], node: Node) -> Value:
@@ -232,6 +245,9 @@ def _capability_method(interpreter: Interpreter, name: str, args: tuple[Value, .
         return interpreter.lanes.sm
     if name in ("replace", "strip", "lower", "removeprefix", "lstrip", "rstrip"):
         return Capability(False)
+    if name == "split" and args == (".",):
+        lanes = interpreter.lanes
+        return ListV((lanes.by_target(lambda t: str(t.major)), lanes.by_target(lambda t: str(t.minor))))
     if name in ("startswith", "endswith") and args and isinstance(args[0], (str, tuple)):
         wanted = args[0] if isinstance(args[0], tuple) else (args[0],)
         if all(isinstance(w, str) and any(c.isdigit() for c in w) for w in wanted):

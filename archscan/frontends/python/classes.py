@@ -56,6 +56,8 @@ def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> 
         found = {"major": interpreter.lanes.major, "minor": interpreter.lanes.minor}.get(name)
         if found is not None:
             return found if not isinstance(holder, tuple) else holder[0 if name == "major" else 1]
+    if name == "value" and (isinstance(holder, Capability) or type(holder) is int):  # a wrapped number
+        return holder
     if isinstance(holder, ExternalV):
         dotted = f"{holder.name}.{name}"
         known = interpreter.knowledge.constant(dotted)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.arms import arm_of, gate_of, is_gate
+from archscan.frontends.python.arms import arm_of, gate_of, is_gate, varies
 from archscan.frontends.python.conditions import answer, answer_of, focus, met, passed
 from archscan.frontends.python.effects import asserted
 from archscan.frontends.python.reach import reach_of
@@ -78,23 +78,24 @@ def visit_assert(scan: ModulePass, path: list[Node]) -> None:
 
 def visit_return(scan: ModulePass, path: list[Node]) -> None:
     node, value = path[-2], inner(path[-1])
-    if not _is_condition(value) or not scan.once(node, "return"):
-        return
+    if _is_condition(value) and scan.once(node, "return"):
+        _return_gate(scan, path)
+
+
+def _return_gate(scan: ModulePass, path: list[Node], last: bool = False) -> None:
+    node, value = path[-2], inner(path[-1])
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
     if function is None:
         return
     scan.traced()
     frame = scan.frame(path)
     own = answer(scan.interpreter, value, frame)
-    if not is_gate(scan, [own], [path[-1]], frame):
+    if not (varies([own]) if last else is_gate(scan, [own], [path[-1]], frame)):
         return
     related = tuple(scan.interpreter.trace)
-    name = child(function, "name")
-    shown = text(name) if name is not None else ""
-    if not scan.decides(function):  # an answer about the target alone is a definition, else a decision
-        scan.spread_function(shown, function)
-        if scan.is_used(shown, function):
-            return
+    if not last and scan.answers_others(function):
+        scan.definitions.append((function, lambda: _return_gate(scan, path, True)))
+        return
     reach = reach_of(scan, path)
     arm = arm_of(scan, value, value, node, own, reach & own, frame)
     arm = replace(arm, effect=Effect(Does.RETURNS, line_of(node), None, "True"), body=None)

@@ -264,6 +264,9 @@ def _comprehension(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 
 
 def _kept(interpreter: Interpreter, items: Value, keep: Value, item: Value) -> Value:
+    if keep is True and isinstance(items, tuple):
+        return ListV((*items, item))
+
     def add(held: Value, wanted: Value) -> Value:
         return ListV((*held, item)) if wanted else held
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
@@ -66,6 +66,7 @@ class ModulePass:
         self.users = users
         self.found = Found()
         self.offsets: list[int] = []  # every place worth a look, in order
+        self.definitions: list[tuple[Node, Callable[[], None]]] = []  # functions that answer others, with their gates
 
     def run(self, extra: Iterable[str] = ()) -> list[Gate]:
         """The module's gates in source order; `extra` are names of predicates defined elsewhere."""
@@ -83,7 +84,21 @@ class ModulePass:
             except RecursionError:
                 line = self.module.data.count(b"\n", 0, offset) + 1
                 self.found.problems.append(f"nested too deeply to be read at line {line}")
+        self._add_unanswered()
         return sorted(self.found.gates.values(), key=lambda g: (g.place.start, g.kind))
+
+    def _add_unanswered(self) -> None:
+        """Adds the gates in functions by whose answer nothing decides that was seen."""
+        told = {r.line for g in self.found.gates.values() for r in g.related if r.path == self.module.path}
+        for function, add in self.definitions:
+            lines = range(line_of(function), function.end_point[0] + 2)
+            if not self._is_used_elsewhere(function) and not any(line in lines for line in told):
+                add()
+
+    def _is_used_elsewhere(self, function: Node) -> bool:
+        name = child(function, "name")
+        users = self.users.get(text(name), frozenset()) if name is not None else frozenset()
+        return not self._class_around(function) and bool(users - {self.module.path})
 
     def _push(self, offsets: Iterable[int]) -> None:
         for offset in offsets:
@@ -122,6 +137,15 @@ class ModulePass:
         """Whether what the function answers mixes the target with other conditions: then the gate is in it."""
         return mixes(self.interpreter, module or self.module, function)
 
+    def answers_others(self, function: Node) -> bool:
+        """Whether the function only answers callers about the target: it is a definition, and they decide."""
+        if self.decides(function):
+            return False
+        name = child(function, "name")
+        shown = text(name) if name is not None else ""
+        self.spread_function(shown, function)
+        return self.is_used(shown, function)
+
     def once(self, node: Node, what: str) -> bool:
         key = (node.start_byte, node.end_byte, what)
         if key in self.found.seen:
@@ -155,14 +179,10 @@ class ModulePass:
         return [p for p in known if start <= p < end]
 
     def is_used(self, name: str, function: Node) -> bool:
-        """Whether something scanned uses the function: by name, or for a method through self, cls or its class."""
-        holder = self._class_around(function)
-        if holder:
-            places = [p for owner in ("self", "cls", holder) for p in self.places(f"{owner}.{name}")]
-        else:
-            places = self.places(name)
-            if self.users.get(name, frozenset()) - {self.module.path}:
-                return True
+        """Whether something scanned uses the function; of a method only its own module is asked."""
+        if self._is_used_elsewhere(function):
+            return True
+        places = self.places(name)
         return any(not function.start_byte <= p < function.end_byte and not self._in_noise(p) for p in places)
 
     def _class_around(self, function: Node) -> str:

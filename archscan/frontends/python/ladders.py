@@ -17,18 +17,18 @@ from archscan.frontends.python.arms import (
     notes_on,
     overridden,
     quirk_of,
+    varies,
     words_near,
 )
 from archscan.frontends.python.blocks import ends, is_predicate, returns_in, scope_of, symbols_in
 from archscan.frontends.python.conditions import Answer, arm_answers, focus
 from archscan.frontends.python.definitions import at_definition, named_list
 from archscan.frontends.python.effects import after, block_effect, effect_of
-from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.notes import quirk_in
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.scopes import Scope as BlockScope
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import if_arms, operands, place, statements, text
+from archscan.frontends.python.syntax import if_arms, operands, place, statements
 from archscan.frontends.python.tables import asks_table
 from archscan.model.gate import Does, Effect, Gate, Kind
 from archscan.model.truth import Truth
@@ -70,7 +70,7 @@ def _ladder(scan: ModulePass, statement: Node, path: list[Node]) -> list[Node]:
     return siblings[first : last + 1]
 
 
-def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node]) -> None:
+def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool = False) -> None:
     scan.traced()
     frame = scan.frame(path)
     answers: list[Answer] = []
@@ -78,9 +78,11 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node]) -> None:
     for statement in ladder:
         answers += arm_answers(scan.interpreter, statement, frame)
         parts += [(condition, block, statement) for condition, block in if_arms(statement)]
-    if not is_gate(scan, answers, [c for c, _, _ in parts], frame):
+    if not (varies(answers) if last else is_gate(scan, answers, [c for c, _, _ in parts], frame)):
         return
-    if _is_predicate_body(scan, path, frame):
+    function = None if last else _predicate_around(scan, path)
+    if function is not None:
+        scan.definitions.append((function, lambda: _if_gate(scan, ladder, path, True)))
         return
     related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
     reach = reach_of(scan, path)
@@ -154,17 +156,10 @@ def _rest(scan: ModulePass, ladder: list[Node], path: list[Node]) -> Effect:
     return Effect(Does.NOTHING)
 
 
-def _is_predicate_body(scan: ModulePass, path: list[Node], frame: Frame) -> bool:
-    """Whether the statement only decides what a used predicate answers: its users are the gates."""
+def _predicate_around(scan: ModulePass, path: list[Node]) -> Node | None:
+    """The function around a statement that only decides what the function answers others, whose ifs are the gates."""
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
-    if function is None or not is_predicate(function):
-        return False
-    name = child(function, "name")
-    shown = text(name) if name is not None else ""
-    if scan.decides(function):
-        return False
-    scan.spread_function(shown, function)
-    return scan.is_used(shown, function)
+    return function if function is not None and is_predicate(function) and scan.answers_others(function) else None
 
 
 def _outcomes(ladder: list[Node]) -> frozenset[str]:

@@ -114,8 +114,7 @@ def _construct(interpreter: Interpreter, cls: ClassV, args: tuple[Value, ...], k
     init = class_member(interpreter, cls, "__init__", InstanceV(cls))
     fields = dict(keywords)
     if not isinstance(init, FuncV):
-        names = [n for n, b in interpreter.class_frame(cls).scope.bindings.items() if b[0].kind == "assign"]
-        fields.update(zip(names, args, strict=False))
+        fields.update(zip(_fields_of(cls), args, strict=False))
         return InstanceV(cls, fields if args or keywords else {})
     return InstanceV(cls, dict(fields.items()))
 
@@ -245,6 +244,13 @@ class _Run:
                 if not one.names:
                     live &= ~one.mask
         return live, names
+
+
+def _fields_of(cls: ClassV) -> list[str]:
+    """The fields of a data class or named tuple, in order."""
+    body = child(cls.node, "body")
+    inside = [n.named_children[0] for n in statements(body) if n.named_children] if body is not None else []
+    return [text(left) for n in inside if n.type == "assignment" and (left := child(n, "left")) is not None]
 
 
 def _given_as(name: str, value: Value) -> Value:

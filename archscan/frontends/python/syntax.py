@@ -133,6 +133,8 @@ def arguments(call: Node) -> tuple[list[Node], dict[str, Node]]:
     positional: list[Node] = []
     keywords: dict[str, Node] = {}
     holder = field(call, "arguments")
+    if holder is not None and holder.type == "generator_expression":  # any(x for x in y)
+        return [holder], keywords
     if holder is None or holder.type != "argument_list":
         return positional, keywords
     for child in operands(holder):
