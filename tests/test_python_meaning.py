@@ -109,3 +109,68 @@ def test_predicate_is_not_reported_where_a_caller_decides() -> None:
         """
     )
     assert gate.place.line == 6
+
+
+def test_answer_under_an_unknown_condition_is_taken_as_met() -> None:
+    gate = deciding(
+        "supported(x)",
+        """
+def supported(x):
+    if x.device_index is not None:
+        return torch.cuda.get_device_capability()[0] >= 9
+    return False
+""",
+    )
+    assert 90 in yes(gate) and 89 in no(gate)
+    assert gate.arms[0].assumes == ("x.device_index is not None",)
+
+
+def test_tensor_on_a_gpu_is_no_condition() -> None:
+    gate = deciding('x.device.type == "cuda" and torch.cuda.get_device_capability()[0] >= 9')
+    assert 90 in yes(gate) and not gate.arms[0].assumes
+
+
+def test_parameter_carries_the_answer_of_its_namesake() -> None:
+    """The name says 10.0, the function 10.0 or newer: the name is never the meaning."""
+    found = gates(
+        """
+        import torch
+
+        def is_sm100():
+            return torch.cuda.get_device_capability()[0] >= 10
+
+        def layout(x, is_sm100):
+            if is_sm100:
+                return packed(x)
+            return plain(x)
+        """
+    )
+    assert [yes(g) >= {100, 103, 120} for g in found] == [True]
+
+
+def test_parameter_without_a_namesake_goes_by_its_name() -> None:
+    (gate,) = gates("def layout(x, is_sm100):\n    if is_sm100:\n        return packed(x)\n    return plain(x)\n")
+    assert yes(gate) == {100, 103}
+
+
+def test_module_that_import_module_gives() -> None:
+    gate = deciding(
+        'import_module("torch").cuda.get_device_capability() >= (10, 0)', "from importlib import import_module\n"
+    )
+    assert 100 in yes(gate) and 90 in no(gate)
+
+
+def test_toolkit_numbers_are_no_capability() -> None:
+    assert not gates(
+        """
+        def installed():
+            cuda_major, cuda_minor = release()[:2]
+            return int(cuda_major), int(cuda_minor)
+
+        def is_new_enough():
+            sys_cuda_major, _ = installed()
+            if sys_cuda_major < 11:
+                return False
+            return True
+        """
+    )

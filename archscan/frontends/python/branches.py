@@ -10,7 +10,7 @@ from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.lanewise import truth_of
 from archscan.frontends.python.operations import by_cover, preferred
 from archscan.frontends.python.syntax import oneline
-from archscan.frontends.python.values import Value, unite
+from archscan.frontends.python.values import Value, depends, unite
 
 if TYPE_CHECKING:
     from archscan.frontends.python.evaluate import Interpreter
@@ -47,9 +47,12 @@ def combine(interpreter: Interpreter, parts: list[tuple[Value, int, tuple[str, .
 
 
 def _choose(interpreter: Interpreter, parts: list[tuple[Value, int, tuple[str, ...]]]) -> Value:
+    """Where several alternatives reach a lane, the one that asks for the target, if only one does."""
     values = tuple(v for v, _, _ in parts)
+    asking = frozenset(i for i, v in enumerate(values) if depends(v))
     result: list[tuple[Value, int]] = []
     for items, mask in interpreter.lanes.spread(values):
-        for lanes, alternatives in by_cover(parts, items, mask):
-            result.append((preferred(alternatives), lanes))
+        for lanes, reach in by_cover(parts, mask):
+            told = [at for at, i in enumerate(reach) if i in asking]
+            result.append((preferred([(items[i], parts[i][2]) for i in reach], told), lanes))
     return interpreter.lanes.merge(result)

@@ -24,6 +24,7 @@ from archscan.frontends.python.values import (
     ExternalV,
     FuncV,
     ListV,
+    ModuleV,
     PartialV,
     Split,
     Unknown,
@@ -149,6 +150,8 @@ def _external(
         return _partial(interpreter, positional, keywords, frame)
     if short in interpreter.knowledge.wrappers:
         return _wrapped(interpreter, positional, node, frame)
+    if short == "import_module" and positional:
+        return _imported(interpreter, interpreter.evaluate(positional[0], frame), frame)
     if name in ("os.getenv", "os.environ.get", "getenv", "environ.get"):
         return _getenv(interpreter, positional, frame)
     known = interpreter.knowledge.call(name, short, interpreter.lanes)
@@ -158,6 +161,14 @@ def _external(
         return Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame))
     args = tuple(interpreter.evaluate(a, frame) for a in positional)
     return _builtin(interpreter, short, args, node)
+
+
+def _imported(interpreter: Interpreter, name: Value, frame: Frame) -> Value:
+    """The module that import_module("a.b") gives."""
+    found = interpreter.graph.absolute(name, frame.module) if isinstance(name, str) else None
+    if found is not None:
+        return ModuleV(found)
+    return ExternalV(name) if isinstance(name, str) else Unknown(("import_module",))
 
 
 def _wrapped(interpreter: Interpreter, positional: list[Node], node: Node, frame: Frame) -> Value:

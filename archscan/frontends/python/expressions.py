@@ -138,6 +138,8 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     result: Value = True
     for sign, a, b in zip(signs, values, values[1:], strict=False):
         one = compare(interpreter.lanes, sign, a, b)
+        if isinstance(one, Unknown) and b == "cuda" and text(operands(node)[0]).endswith(".type"):
+            one = sign == "=="  # a tensor on a GPU: what is asked is which GPU
         if isinstance(one, Unknown):
             one = Unknown((oneline(node, 80),), one.arch)
         result = one if result is True else logical(interpreter.lanes, True, result, one)

@@ -25,8 +25,8 @@ _CAPABILITY = re.compile(
     r"|arch_str|sm_str|cc_str|capability_str|gpu_cc|cc_int|arch_num|arch_number|arch_id|sm_arch|compute_arch|sm_cc)$",
     re.IGNORECASE,
 )
-_MAJOR = re.compile(r"^_*(?:device|cuda|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)?_?major$", re.IGNORECASE)
-_MINOR = re.compile(r"^_*(?:device|cuda|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)?_?minor$", re.IGNORECASE)
+_MAJOR = re.compile(r"^_*(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)?_?major$", re.IGNORECASE)
+_MINOR = re.compile(r"^_*(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)?_?minor$", re.IGNORECASE)
 _BUILD = re.compile(r"^has_sm_?(\d{2,3})([afx]?)(?:_\w+)?$")
 _PREDICATE = re.compile(
     r"^_*(?:is|has|use|device_is)_(?:nvidia_)?(?:cuda_)?sm_?(\d{2,3})([afx]?)(?:_?(?:supported|family|device|gpu))?$"

@@ -63,7 +63,23 @@ def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     if name in ("self", "cls") and frame.owner is not None:
         return InstanceV(frame.owner) if name == "self" else frame.owner
     seeded = interpreter.seed(name)
-    return Unknown((name,)) if seeded is None else seeded
+    if seeded is None:
+        return Unknown((name,))
+    namesake = _namesake(interpreter, name, frame)
+    return seeded if namesake is None else namesake
+
+
+def _namesake(interpreter: Interpreter, name: str, frame: Frame) -> Value | None:
+    """What the predicate or flag around a function answers that a parameter is named after; None if there is none."""
+    current = frame.parent
+    while current is not None:
+        if not current.is_class and current.scope.holds(name):
+            value = resolve(interpreter, name, current, END)
+            if isinstance(value, FuncV):
+                value = interpreter.invoke(value, (), {}).value
+            return value if depends(value) else None
+        current = current.parent
+    return None
 
 
 def _outside(interpreter: Interpreter, name: str, frame: Frame) -> Value:

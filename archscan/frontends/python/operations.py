@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tree_sitter import Node
@@ -39,9 +39,7 @@ def terminates(block: Node) -> bool:
     )
 
 
-def by_cover(
-    parts: list[tuple[Value, int, tuple[str, ...]]], items: tuple[Value, ...], mask: int
-) -> Iterator[tuple[int, list[tuple[Value, tuple[str, ...]]]]]:
+def by_cover(parts: list[tuple[Value, int, tuple[str, ...]]], mask: int) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Groups the lanes of `mask` by which of the alternatives reach them."""
     groups: list[tuple[tuple[int, ...], int]] = [((), mask)]
     for i, (_, lanes, _) in enumerate(parts):
@@ -50,16 +48,21 @@ def by_cover(
         ]
     for reach, lanes in sorted(groups, key=lambda group: group[1] & -group[1]):
         if reach:
-            yield lanes, [(items[i], parts[i][2]) for i in reach]
+            yield lanes, reach
 
 
-def preferred(alternatives: list[tuple[Value, tuple[str, ...]]]) -> Value:
-    """Of the values that may reach a lane the last one, under its assumptions; agreed ones need none."""
+def preferred(alternatives: list[tuple[Value, tuple[str, ...]]], asking: Sequence[int]) -> Value:
+    """Of the values that may reach a lane the last one, under its assumptions; agreed ones need none.
+
+    `asking` are those that depend on the target: if there is one, it is what is meant.
+    """
     values = [v for v, _ in alternatives]
     first = values[0]
     if all(type(v) is type(first) and (v is first or (is_constant(v) and v == first)) for v in values):
         return first
     names = unite(*(n for _, n in alternatives))
+    if len(asking) == 1 and isinstance(values[asking[0]], (bool, Maybe)):
+        return assume(values[asking[0]], names)
     if not any(isinstance(v, bool) or (isinstance(v, Maybe) and isinstance(v.value, bool)) for v in values):
         unknown = [v for v in values if isinstance(v, Unknown)]
         if unknown and all(v is None or isinstance(v, Unknown) for v in values):
