@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 from archscan.frontends.cuda.host.lowering import expression
-from archscan.frontends.cuda.host.sites import SIZES, Definitions, Finder, RawSite, Rising, commented
+from archscan.frontends.cuda.host.sites import SIZES, Definitions, Finder, RawSite, Reading, commented, is_in_word, word_start
 from archscan.frontends.cuda.host.syntax import Expr
 from archscan.model.facts import SiteKind
 from archscan.model.gate import Place
 
 _NESTED = rb"\((?:[^();]|\((?:[^();]|\([^();]*\))*\))*\)"
 _RAISED = re.compile(
-    rb"\b(?:cuda|cu|hip)FuncSetAttribute\s*\(\s*(?:\(\s*(?:const\s+)?void\s*\*\s*\)\s*|reinterpret_cast<[^>]*>\s*\(\s*)?"
+    rb"FuncSetAttribute\s*\(\s*(?:\(\s*(?:const\s+)?void\s*\*\s*\)\s*|reinterpret_cast<[^>]*>\s*\(\s*)?"
     rb"&?(?P<name>(?:\w+::)*\w+)\s*(?:<[^;]*?>\s*)?\)?\s*,\s*(?:\w+::)*"
     rb"(?:(?:cuda|hip)FuncAttributeMaxDynamicSharedMemorySize|CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)\s*,"
     rb"\s*(?P<size>(?:[^(),;]|" + _NESTED + rb")+)\)"
@@ -27,6 +27,8 @@ _LOCAL = re.compile(
     rb"\b(?:(?:std::)?size_t|auto|(?:std::)?u?int(?:32_t|64_t)?|unsigned(?:\s+int)?|long)\s+(?P<name>\w+)\s*=\s*"
     rb"(?P<value>[^;{}]{1,200});"
 )
+_GIVEN = re.compile(rb"\s*(?:[-+*/|&]|<<|>>)?=(?!=)")
+_PARAMETERS = re.compile(rb"\s*\([^;{}]*\)\s*\Z")
 _HEADER_END = re.compile(rb"[;{}]")
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
 _LONGEST_LAUNCH = 4000  # bytes of one launch's configuration
@@ -34,21 +36,20 @@ _LONGEST_NAME = 400  # bytes of a kernel's name with its template arguments
 _ASKS_LIMIT = re.compile(rb"(?i)optin|smem_?(?:capacity|limit)|max_?(?:smem|shared)(?!mem\w*size)|sharedMemPerBlock")
 
 
-def _dynamic(data: bytes, lines: Rising) -> Iterator[RawSite]:
+def _dynamic(data: bytes, lines: Reading) -> Iterator[RawSite]:
     """One site for each kernel of the file; its launches say no more than where its limit is raised.
 
     Code that asks the device for its limit knows what it does.
     """
-    definitions = Definitions(data)
     raised: set[bytes] = set()
     kernels = _kernels(data)
     for match, size in _asked(data):
         name = match["name"].rpartition(b"::")[2]
         above = data[max(data.rfind(b"\n}", 0, match.start()), 0) : match.start()]
-        if _ASKS_LIMIT.search(above) or not _is_kernel(kernels, name):
+        if not _is_kernel(kernels, name) or _ASKS_LIMIT.search(above):
             continue
         if name not in raised and not commented(data, match.start()):
-            site = _site(data, name, _counted(size.strip()), match, definitions, lines)
+            site = _site(data, name, _counted(size.strip()), match, lines)
             if site is not None:
                 raised.add(name)
                 yield site
@@ -70,14 +71,24 @@ def _kernels(data: bytes) -> list[bytes]:
 
 def _is_kernel(kernels: list[bytes], name: bytes) -> bool:
     """Whether one of the headers is of a kernel of that name."""
-    pattern = re.compile(rb"\b" + re.escape(name) + rb"\s*\([^;{}]*\)\s*\Z")
-    return any(name in header and pattern.search(header) for header in kernels)
+    return any(_PARAMETERS.match(header, end) for header in kernels for end in _word_ends(header, name))
+
+
+def _word_ends(data: bytes, name: bytes, begin: int = 0, end: int | None = None) -> Iterator[int]:
+    """Where each occurrence of a name ends."""
+    end = len(data) if end is None else end
+    at = data.find(name, begin, end)
+    while at >= 0:
+        if not is_in_word(data, at):
+            yield at + len(name)
+        at = data.find(name, at + len(name), end)
 
 
 def _asked(data: bytes) -> Iterator[tuple[re.Match[bytes], bytes]]:
     if b"FuncSetAttribute" in data:
         for match in _RAISED.finditer(data):
-            yield match, match["size"]
+            if data[word_start(data, match.start()) : match.start()] in (b"cuda", b"cu", b"hip"):
+                yield match, match["size"]
     for match in _launches(data):
         arguments = _ARGUMENT.findall(match["arguments"])
         if len(arguments) > 2:
@@ -109,13 +120,13 @@ def _counted(text: bytes) -> bytes:
 
 
 def _site(
-    data: bytes, name: bytes, size: bytes, match: re.Match[bytes], definitions: Definitions, lines: Rising
+    data: bytes, name: bytes, size: bytes, match: re.Match[bytes], lines: Reading
 ) -> RawSite | None:
-    place = lines.place(match.start(), match.end())
+    place = lines.place(word_start(data, match.start()), match.end())
     value = expression(size, place)
     if value is None or b"sizeof" in size:
         return None
-    names = {**dict(_nearest(definitions, size, match.start())), **dict(_locals(data, size, match.start(), place))}
+    names = {**dict(_nearest(lines.definitions, size, match.start())), **dict(_locals(data, size, match.start(), place))}
     return RawSite(
         SiteKind.DYNAMIC_SHARED, name.decode("utf-8", "replace"), place, sizes=(value,), names=tuple(names.items())
     )
@@ -134,13 +145,17 @@ def _locals(data: bytes, size: bytes, before: int, place: Place) -> Iterator[tup
     wanted = set(_NAMES.findall(size))
     for match in _LOCAL.finditer(data, begin, before) if wanted else ():
         name = match["name"]
-        changed = re.compile(
-            rb"\b" + re.escape(name) + rb"\s*(?:[-+*/|&]|<<|>>)?=(?!=)|(?:\+\+|--)" + re.escape(name) + rb"\b"
-        )
-        if name in wanted and len(changed.findall(data, begin, before)) == 1:
+        if name in wanted and _changes(data, name, begin, before) == 1:
             value = expression(_counted(match["value"].strip()), place)
             if value is not None:
                 yield name.decode("utf-8", "replace"), ((match.start(), value),)
+
+
+def _changes(data: bytes, name: bytes, begin: int, end: int) -> int:
+    """How often a variable is given a value between two offsets."""
+    ends = list(_word_ends(data, name, begin, end))
+    stepped = sum(data[e - len(name) - 2 : e - len(name)] in (b"++", b"--") for e in ends)
+    return stepped + sum(_GIVEN.match(data, e, end) is not None for e in ends)
 
 
 DYNAMIC = Finder((b"ynamicSharedMemorySize", b"DYNAMIC_SHARED_SIZE", b"<<<"), _dynamic)

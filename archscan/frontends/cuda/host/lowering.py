@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
@@ -93,13 +93,19 @@ def expression(source: bytes, place: Place) -> Expr | None:
     number = number_of(source.decode("utf-8", "replace").strip("() "))
     if number is not None:
         return Expr(Op.NUMBER, place, source.decode("utf-8", "replace"), number=number)
+    found = _parsed(source)
+    return _moved(found, place) if found is not None else None
+
+
+@lru_cache(maxsize=4096)
+def _parsed(source: bytes) -> Expr | None:
     inner = Lowering(b"int x = " + source + b";", Summariser(lambda code: ()))
     tree = parser().parse(inner.data).root_node
     if tree.has_error or not tree.named_children:
         return None
     declarator = tree.named_children[0].child_by_field_name("declarator")
     value = declarator.child_by_field_name("value") if declarator else None
-    return _moved(inner.expr(value), place) if value else None
+    return inner.expr(value) if value else None
 
 
 @dataclass

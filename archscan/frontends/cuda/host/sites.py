@@ -23,9 +23,10 @@ _GLOBAL = re.compile(rb"__global__\b")
 _QUALIFIER = re.compile(rb"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)")
 _LAUNCHED = re.compile(rb"([A-Za-z_]\w*)\s*(?:<[^;{}]*>)?\s*$", re.S)
 _LAUNCH_CALL = re.compile(
-    rb"\b(?:cuda|cu|hip)?LaunchKernel(?:ExC?|EX)?\s*\(\s*&?[\w.\[\]>-]+\s*,\s*(?:\(\s*(?:const\s+)?void\s*\*\s*\)\s*)?"
+    rb"LaunchKernel(?:ExC?|EX)?\s*\(\s*&?[\w.\[\]>-]+\s*,\s*(?:\(\s*(?:const\s+)?void\s*\*\s*\)\s*)?"
     rb"&?((?:\w+::)*[A-Za-z_]\w*)"
 )
+_LAUNCHERS = frozenset({b"", b"cuda", b"cu", b"hip"})  # what may stand before LaunchKernel
 _ATTRIBUTE_VALUE = re.compile(
     rb"(?:programmaticStreamSerializationAllowed|programmaticStreamSerialization)\s*=\s*([^;,}]+)"
 )
@@ -36,6 +37,7 @@ _SHARED = re.compile(
 )
 _SIZE = re.compile(rb"\[([^\]]*)\]")
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
+_WORD = re.compile(rb"\w+")
 SIZES = {
     "char": 1, "int8_t": 1, "uint8_t": 1, "bool": 1, "__nv_fp8_e4m3": 1, "__nv_fp8_e5m2": 1, "std::byte": 1, "uchar": 1,
     "short": 2, "int16_t": 2, "uint16_t": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2, "nv_bfloat16": 2, "bf16": 2,
@@ -43,18 +45,12 @@ SIZES = {
     "uint": 4, "double": 8, "long": 8, "int64_t": 8, "uint64_t": 8, "size_t": 8, "float2": 8, "int2": 8, "uint2": 8,
     "float4": 16, "int4": 16, "uint4": 16, "double2": 16, "ulonglong2": 16,
 }  # fmt: skip
-_DEFINITION = re.compile(
-    rb"^[ \t]*#[ \t]*define[ \t]+(?P<macro>\w+)[ \t]+(?P<text>[^\n]+)"
-    rb"|\bconst(?:expr)?\b[^;={}()\n]*?\b(?P<name>\w+)\s*=\s*(?P<value>[^;{}]+);",
-    re.M,
-)
-_REFUSALS = tuple(
-    re.compile(word + rb"[^;\"#]{0,400}\"")
-    for word in (
-        rb"CHECK\w*\s*\(", rb"ERROR\w*\s*\(", rb"THROW\w*\s*\(", rb"ASSERT\w*\s*\(", rb"ENFORCE\w*\s*\(",
-        rb"FAIL\w*\s*\(", rb"throw ", rb"printf\s*\(", rb"assert\s*\(", rb"RuntimeCheck\w*\s*\(", rb"Panic\w*\s*\(",
-    )
+_MACRO = re.compile(rb"define[ \t]+(\w+)[ \t]+([^\n]+)")
+_CONSTANT = re.compile(rb"const(?:expr)?\b[^;={}()\n]*?\b(\w+)\s*=\s*([^;{}]+);")
+_REFUSING = (
+    b"CHECK", b"ERROR", b"THROW", b"ASSERT", b"ENFORCE", b"FAIL", b"throw ", b"printf", b"assert", b"RuntimeCheck", b"Panic",
 )  # fmt: skip
+_TO_MESSAGE = re.compile(rb"(?:(?<=throw )|\w*\s*\()[^;\"#]{0,400}\"")
 _WAIT = (b"cudaGridDependencySynchronize", b"griddepcontrol.wait", b"wait_on_dependent_grids")
 _TRIGGER = (b"cudaTriggerProgrammaticLaunchCompletion", b"griddepcontrol.launch_dependents", b"launch_dependent_grids")
 _STREAM = (
@@ -85,15 +81,19 @@ class Finder:
     """One kind of site: how to see at once that a file has none, and how to find them."""
 
     keys: tuple[bytes, ...]
-    find: Callable[[bytes, Rising], Iterator[RawSite]]
+    find: Callable[[bytes, Reading], Iterator[RawSite]]
 
 
-class Rising:
-    """Places for offsets that mostly rise: lines are counted from the last one on, no table is built."""
+class Reading:
+    """What the finders of one file share: its constants, and places for offsets that mostly rise.
+
+    Lines are counted from the last offset on; no table is built.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._offset, self._line = 0, 1
+        self.definitions = Definitions(data)
 
     def place(self, start: int, end: int) -> Place:
         """The place of a byte range."""
@@ -112,7 +112,7 @@ class Rising:
 
 def raw_sites(data: bytes, own: bool, more: tuple[Finder, ...] = ()) -> tuple[RawSite, ...]:
     """Every site of a file in source order; of library headers only the halves of programmatic launches."""
-    lines = Rising(data)
+    lines = Reading(data)
     found: list[RawSite] = []
     for finder in (*_FINDERS, *more) if own else _FINDERS[:3]:
         if not finder.keys or any(key in data for key in finder.keys):
@@ -158,8 +158,8 @@ def outermost(data: bytes, begin: int) -> str:
     return function_name(_QUALIFIER.sub(b"", found[0])) if found else ""
 
 
-def _matches(literals: tuple[bytes, ...], kind: SiteKind) -> Callable[[bytes, Rising], Iterator[RawSite]]:
-    def find(data: bytes, lines: Rising) -> Iterator[RawSite]:
+def _matches(literals: tuple[bytes, ...], kind: SiteKind) -> Callable[[bytes, Reading], Iterator[RawSite]]:
+    def find(data: bytes, lines: Reading) -> Iterator[RawSite]:
         for literal in literals:
             for start in _offsets(data, literal):
                 end = start + len(literal)
@@ -183,7 +183,7 @@ def commented(data: bytes, offset: int) -> bool:
     return b"//" in head or head.lstrip()[:1] == b"*"
 
 
-def _pdl_attributes(data: bytes, lines: Rising) -> Iterator[RawSite]:
+def _pdl_attributes(data: bytes, lines: Reading) -> Iterator[RawSite]:
     for site in _matches(_STREAM, SiteKind.PDL_ATTRIBUTE)(data, lines):
         value = _ATTRIBUTE_VALUE.search(data, site.place.end, site.place.end + 800)
         text = value[1].strip().decode("utf-8", "replace") if value else ""
@@ -208,12 +208,15 @@ def function_name(header: bytes) -> str:
 
 def _words(pattern: re.Pattern[bytes], data: bytes) -> Iterator[re.Match[bytes]]:
     """The matches that do not begin within a word; a pattern that begins with \\b is searched byte by byte."""
-    for match in pattern.finditer(data):
-        if not (data[match.start() - 1 : match.start()].isalnum() or data[match.start() - 1 : match.start()] == b"_"):
-            yield match
+    return (match for match in pattern.finditer(data) if not is_in_word(data, match.start()))
 
 
-def _kernels(data: bytes, lines: Rising) -> Iterator[RawSite]:
+def is_in_word(data: bytes, at: int) -> bool:
+    """Whether the byte before an offset belongs to a word."""
+    return at > 0 and (data[at - 1] == 0x5F or data[at - 1 : at].isalnum())
+
+
+def _kernels(data: bytes, lines: Reading) -> Iterator[RawSite]:
     for match in _words(_GLOBAL, data):
         header, defined = _header(data, match.end())
         name = function_name(_QUALIFIER.sub(b"", header))
@@ -221,17 +224,18 @@ def _kernels(data: bytes, lines: Rising) -> Iterator[RawSite]:
             yield RawSite(SiteKind.KERNEL, name, lines.place(match.start(), match.end()), function=name)
 
 
-def _launches(data: bytes, lines: Rising) -> Iterator[RawSite]:
-    for match in re.finditer(rb"<<<", data):
-        before = data[max(0, match.start() - 400) : match.start()]
+def _launches(data: bytes, lines: Reading) -> Iterator[RawSite]:
+    for start in _offsets(data, b"<<<"):
+        before = data[max(0, start - 400) : start]
         launched = _LAUNCHED.search(before[max(before.rfind(b";"), before.rfind(b"{")) + 1 :])
-        if launched and not commented(data, match.start()):
-            at = match.start() - (len(launched.string) - launched.start())
-            yield RawSite(SiteKind.LAUNCH, launched[1].decode("utf-8", "replace"), lines.place(at, match.end()))
+        if launched and not commented(data, start):
+            at = start - (len(launched.string) - launched.start())
+            yield RawSite(SiteKind.LAUNCH, launched[1].decode("utf-8", "replace"), lines.place(at, start + 3))
     for match in _LAUNCH_CALL.finditer(data):
-        if not commented(data, match.start()):
+        begin = word_start(data, match.start())
+        if data[begin : match.start()] in _LAUNCHERS and not commented(data, begin):
             name = match[1].rpartition(b"::")[2].decode("utf-8", "replace")
-            yield RawSite(SiteKind.LAUNCH, name, lines.place(match.start(), match.end()))
+            yield RawSite(SiteKind.LAUNCH, name, lines.place(begin, match.end()))
 
 
 class Definitions:
@@ -258,15 +262,26 @@ class Definitions:
     def _table(self) -> dict[bytes, list[tuple[int, bytes]]]:
         if self._found is None:
             self._found = {}
-            for match in _DEFINITION.finditer(self._data):
-                text = (match["text"] or match["value"]).split(b"//")[0].strip()
+            for match in sorted((*_macros(self._data), *_words(_CONSTANT, self._data)), key=_start):
+                text = match[2].split(b"//")[0].strip()
                 if len(text) < 200:
-                    self._found.setdefault(match["macro"] or match["name"], []).append((match.start(), text))
+                    self._found.setdefault(match[1], []).append((match.start(), text))
         return self._found
 
 
-def _shared(data: bytes, lines: Rising) -> Iterator[RawSite]:
-    definitions = Definitions(data)
+def _macros(data: bytes) -> Iterator[re.Match[bytes]]:
+    """The `#define`s with a body that begin a line."""
+    for match in _MACRO.finditer(data):
+        before = data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()]
+        if before.strip(b" \t") == b"#":
+            yield match
+
+
+def _start(match: re.Match[bytes]) -> int:
+    return match.start()
+
+
+def _shared(data: bytes, lines: Reading) -> Iterator[RawSite]:
     for match in _SHARED.finditer(data):
         before = data[max(0, match.start() - 12) : match.start()]
         kind = match["type"].decode("utf-8", "replace")
@@ -274,15 +289,14 @@ def _shared(data: bytes, lines: Rising) -> Iterator[RawSite]:
         if b"extern" in before or not unit or commented(data, match.start()):
             continue
         yield from _resource(
-            SiteKind.STATIC_SHARED, match["name"], definitions, lines, match, _SIZE.findall(match["sizes"]), unit
+            SiteKind.STATIC_SHARED, match["name"], lines, match, _SIZE.findall(match["sizes"]), unit
         )
 
 
 def _resource(
     kind: SiteKind,
     name: bytes,
-    definitions: Definitions,
-    lines: Rising,
+    lines: Reading,
     match: re.Match[bytes],
     sizes: list[bytes],
     unit: int = 1,
@@ -297,36 +311,44 @@ def _resource(
             function="" if kind is SiteKind.STATIC_SHARED else name.decode("utf-8", "replace"),
             unit=unit,
             sizes=known,
-            names=definitions.of(sizes) if any(e.op is not Op.NUMBER for e in known) else (),
+            names=lines.definitions.of(sizes) if any(e.op is not Op.NUMBER for e in known) else (),
         )
 
 
-def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Rising], Iterator[RawSite]]:
+def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Reading], Iterator[RawSite]]:
     pattern = re.compile(word + rb"\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
 
-    def find(data: bytes, lines: Rising) -> Iterator[RawSite]:
-        definitions = Definitions(data)
+    def find(data: bytes, lines: Reading) -> Iterator[RawSite]:
         for match in _words(pattern, data):
             if commented(data, match.start()):
                 continue
             header, _ = _header(data, match.end())
             sizes = [s for s in re.split(rb",(?![^(<]*[)>])", match[1]) if s.strip()][: 2 if b"launch" in word else 3]
-            yield from _resource(kind, function_name(header).encode(), definitions, lines, match, sizes)
+            yield from _resource(kind, function_name(header).encode(), lines, match, sizes)
 
     return find
 
 
-def _messages(data: bytes, lines: Rising) -> Iterator[RawSite]:
-    for pattern in _REFUSALS:
-        for match in pattern.finditer(data):
-            text = message_of(data[match.end() - 1 : match.end() + 600])
-            if text and len(text) >= 10 and not commented(data, match.start()):
-                begin = match.start()
-                while (begin and data[begin - 1 : begin].isalnum()) or data[begin - 1 : begin] == b"_":
-                    begin -= 1
-                word = re.match(rb"\w+", data[begin : begin + 80])
-                detail = word[0].decode("utf-8", "replace") if word else ""
-                yield RawSite(SiteKind.MESSAGE, text, lines.place(begin, match.end()), detail=detail)
+def _messages(data: bytes, lines: Reading) -> Iterator[RawSite]:
+    for word in _REFUSING:
+        at = data.find(word)
+        while at >= 0:
+            match = _TO_MESSAGE.match(data, at + len(word))
+            if match is not None and not commented(data, at):
+                text = message_of(data[match.end() - 1 : match.end() + 600])
+                if text and len(text) >= 10:
+                    begin = word_start(data, at)
+                    named = _WORD.match(data, begin, begin + 80)
+                    detail = named[0].decode("utf-8", "replace") if named else ""
+                    yield RawSite(SiteKind.MESSAGE, text, lines.place(begin, match.end()), detail=detail)
+            at = data.find(word, at + len(word) if match is None else match.end())
+
+
+def word_start(data: bytes, at: int) -> int:
+    """Where the word that goes on at an offset begins."""
+    while is_in_word(data, at):
+        at -= 1
+    return at
 
 
 _FINDERS = (

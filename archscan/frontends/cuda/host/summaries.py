@@ -13,6 +13,7 @@ from archscan.model.gate import Does, Effect, FeatureUse, Place
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
 _STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
+_STRINGS = re.compile(rb'"(?:[^"\\\n]|\\.)*"(?:[ \t\r\n\\<]*"(?:[^"\\\n]|\\.)*")*')  # adjacent ones
 _CODE_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 _CALL = re.compile(rb"(?<![.>\w])([A-Za-z_]\w*)\s*(?:<[\w:,\s<>*&+\-.]*>)?\s*(?:\(|<<<)")
 _TEMPLATE_NAME = re.compile(rb"[<,]\s*(?:\w+::)*([A-Z]\w*)")
@@ -40,15 +41,8 @@ _STATIC_FALSE = re.compile(rb"\bstatic_assert\s*\(\s*(?:false|\w*(?:always|depen
 
 def message_of(code: bytes) -> str | None:
     """The adjacent string literals of the first text in the code, placeholders kept; None if there is none."""
-    first = _STRING.search(code)
-    if not first:
-        return None
-    parts = [first[1]]
-    end = first.end()
-    while (following := _STRING.search(code, end)) and not code[end : following.start()].strip(b" \t\r\n\\<"):
-        parts.append(following[1])
-        end = following.end()
-    return b"".join(parts).decode("utf-8", "replace")
+    run = _STRINGS.search(code)
+    return b"".join(_STRING.findall(run[0])).decode("utf-8", "replace") if run else None
 
 
 def failure_effect(macro: str, code: bytes, line: int) -> Effect:
