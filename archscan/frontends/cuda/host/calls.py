@@ -141,13 +141,17 @@ def _defined(chunk: bytes) -> tuple[str, int]:
         header = window[max(window.rfind(b";"), window.rfind(b"}")) + 1 :]
         if b"#" in header:
             header = _DIRECTIVE.sub(b"", header)
-        if not _NAMESPACE.search(header):
-            named = _CLASS.search(header)
+        if not (_opens_space(header) and _NAMESPACE.search(header)):
+            named = _CLASS.search(header) if b"struct" in header or b"class" in header else None
             name = named[1].decode("utf-8", "replace") if named else function_name(header)
             if name and len(name) > 3 and name.encode() not in _NOISE and _DECLARED.search(header):
                 return name, brace
         position = brace + 1
     return "", 0
+
+
+def _opens_space(header: bytes) -> bool:
+    return b"namespace" in header or b"extern" in header
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from archscan.frontends.cuda.host.syntax import (
     dotted,
 )
 from archscan.frontends.cuda.host.traversal import parts, statements
-from archscan.model.gate import Place
+from archscan.model.gate import NOTHING, Effect, Place
 
 _BLANKS = re.compile(rb"\s*\\?\s+|\\\n")
 _MAY_MATTER = re.compile(rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(")  # a choice, an address, a comparison, a lambda
@@ -167,6 +167,9 @@ class Lowering:
             end_row + self.row + 1,
             self._column(last.end_byte, end_column),
         )
+
+    def _line(self, node: Node) -> int:
+        return node.start_point[0] + self.row + 1
 
     def _column(self, at: int, column: int) -> int:
         if self.ascii:
@@ -456,7 +459,7 @@ class Lowering:
             previous = found[-1] if found else None
             if options and isinstance(previous, Branch):
                 position += used
-                rest = self.summarise(tuple(siblings[position:]) or after)
+                rest = self._effect_of(tuple(siblings[position:]) or after)
                 found[-1] = replace(previous, options=(*previous.options, *options), rest=rest)
                 continue
             found += self._statement(siblings[position], tuple(siblings[position + 1 :]) or after)
@@ -587,7 +590,7 @@ class Lowering:
         summaries = [self.summarise((b,)) if asking else self.summariser.outline(self._bytes(b)) for b in bodies]
         options = [replace(o, summary=summary) for o, summary in zip(options, summaries, strict=True)]
         constexpr = b"constexpr" in self.data[node.start_byte : node.start_byte + 30].split(b"(")[0]
-        rest = self.summarise(after) if asking and any(o.summary.exits for o in options) else Summary()
+        rest = self._effect_of(after) if asking and any(o.summary.exits for o in options) else NOTHING
         return [*before, Branch(tuple(options), self.place(node), constexpr, rest, self._near(node))]
 
     def _bytes(self, node: Node) -> bytes:
@@ -638,7 +641,7 @@ class Lowering:
         if not clause or not body:
             return []
         cases = tuple(self._merged(list(self._cases(body, (), after))))
-        return [Switch(self._condition(clause), cases, self.place(node), self.summarise(after), self._near(node))]
+        return [Switch(self._condition(clause), cases, self.place(node), self._effect_of(after), self._near(node))]
 
     def _cases(self, node: Node, guards: tuple[Guard, ...], after: tuple[Node, ...]) -> Iterable[Case]:
         for child in node.named_children:
@@ -756,6 +759,12 @@ class Lowering:
             return Summary()
         start, end = nodes[0].start_byte, nodes[-1].end_byte
         return self.summariser.summary(self.data[start:end], self.place(nodes[0], nodes[-1]))
+
+    def _effect_of(self, nodes: tuple[Node, ...]) -> Effect:
+        """What a run of sibling statements does, without what it uses."""
+        if not nodes:
+            return NOTHING
+        return self.summariser.effect(self.data[nodes[0].start_byte : nodes[-1].end_byte], self._line(nodes[0]))
 
     def _near(self, node: Node) -> str:
         """The comment lines right above a statement."""

@@ -12,10 +12,10 @@ _SQUEEZED = bytes(
 )
 _DROPPED = b" \t)"
 _CARRIERS = (b"sm", b"sm_", b"cc", b"arch", b"major", b"capability", b"version", b"_num")
-_COMPARED = tuple(name + operator for name in _CARRIERS for operator in (b"\x01\x01", b"\x02"))
+_NAMES = tuple(operator + name for operator in (b"", b"\x01") for name in (b"sm", b"cc", b"arch", b"major"))
 _CONSTANT = re.compile(
-    rb"[\x01\x02]{1,2}(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])"
-    rb"|[\x01\x02]{1,2}(?=[a-z_])[\w:]*?(?:sm_?\d|cc_|_cc|arch|volta|turing|ampere|ada|hopper|blackwell|rubin)"
+    rb"\x01?(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])"
+    rb"|(?=[a-z_])[\w:]*?(?:sm_?\d|cc_|_cc|arch|volta|turing|ampere|ada|hopper|blackwell|rubin))"
 )
 _NAMED = re.compile(rb"[\x01\x02]{1,2}(?=[a-z_])[\w:]*?(?:sm_?\d\d|cc_\d|_cc_[a-z0-9])")
 _SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major|version)_?(?:\(\d*)?[{/%]")
@@ -27,8 +27,7 @@ _SOURCES = (
     b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first",
 )  # fmt: skip
 
-_REVERSED = tuple(operator + name for name in (b"sm", b"cc", b"arch", b"major") for operator in (b"\x01", b"\x02"))
-_NAME_ENDS = re.compile(rb"_?(?:v|major|\W|\Z)|_\W")
+_REVERSED = re.compile(rb"\x01?(?:sm|cc|arch|major)(?:_?(?:v|major|\W|\Z)|_\W)")  # after a number and an operator
 _ASKED = (b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(", b"major*10")
 _DIVIDED = (b"sm", b"sm_", b"cc", b"arch", b"ersion", b"apability")  # sm / 10
 _VALUES = (
@@ -66,9 +65,7 @@ def _asks(data: bytes) -> bool:
     if any(source in data for source in _SOURCES) or _outside_directives(data):
         return True
     squeezed = data.translate(_SQUEEZED, _DROPPED)
-    if any(_compares(squeezed, needle) for needle in _COMPARED) or any(asked in squeezed for asked in _ASKED):
-        return True
-    if _divides(squeezed) or any(_compares_number(squeezed, needle) for needle in _REVERSED):
+    if _compares(squeezed) or any(asked in squeezed for asked in _ASKED) or _divides(squeezed):
         return True
     if b"ifconstexpr(" in squeezed and _CONSTEXPR.search(squeezed):
         return True
@@ -86,14 +83,14 @@ def may_ask(function: bytes) -> bool:
     return _NAMED.search(function.translate(_SQUEEZED, _DROPPED)) is not None
 
 
-def _compares(squeezed: bytes, needle: bytes) -> bool:
-    """Whether a name stands before a comparison with a number or constant that may be a capability."""
-    position = squeezed.find(needle)
-    while position >= 0:
-        if _CONSTANT.match(squeezed, position + len(needle.rstrip(b"\x01\x02"))):
-            return True
-        position = squeezed.find(needle, position + 1)
-    return False
+def _compares(squeezed: bytes) -> bool:
+    """Whether a name is compared with a number or constant that may be a capability, or a number with a name."""
+    sides = squeezed.replace(b"\x01\x01", b"\x02").split(b"\x02")
+    named = [i for i, side in enumerate(sides) if side.endswith(_CARRIERS)]
+    if any(_CONSTANT.match(sides[i + 1]) for i in named if i + 1 < len(sides)):
+        return True
+    behind = [i for i, side in enumerate(sides) if side.startswith(_NAMES) and i]
+    return any(sides[i - 1][-1:].isdigit() and _REVERSED.match(sides[i]) for i in behind)
 
 
 def _divides(squeezed: bytes) -> bool:
@@ -103,21 +100,6 @@ def _divides(squeezed: bytes) -> bool:
         if squeezed[max(0, position - 10) : position].endswith(_DIVIDED):
             return True
         position = squeezed.find(b"/10", position + 1)
-    return False
-
-
-def _compares_number(squeezed: bytes, needle: bytes) -> bool:
-    """Whether a number stands before the operator and name."""
-    position = squeezed.find(needle)
-    while position >= 0:
-        before = squeezed[max(0, position - 3) : position]
-        doubled = needle[0] == 2 or before[-1:] in (
-            b"\x01",
-            b"\x02",
-        )  # `0 = sm` assigns, `0 == sm` and `0 < sm` compare
-        if doubled and before.rstrip(b"\x01\x02")[-1:].isdigit() and _NAME_ENDS.match(squeezed, position + len(needle)):
-            return True
-        position = squeezed.find(needle, position + 1)
     return False
 
 

@@ -86,10 +86,10 @@ class GateRecorder:
             )
             for o, v in zip(branch.options, option_verdicts(branch.options, conditions), strict=True)
         ]
-        if self._is_predicate(drafts, branch.rest.effect, scope):
+        if self._is_predicate(drafts, branch.rest, scope):
             return
         kind = Kind.CONSTEXPR_IF if branch.constexpr else Kind.IF
-        self._record(kind, branch.place, drafts, branch.rest.effect, scope, live, branch.near)
+        self._record(kind, branch.place, drafts, branch.rest, scope, live, branch.near)
 
     def switch(self, switch: Switch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None:
         if not any(c.basis.arch for c in conditions):
@@ -100,7 +100,7 @@ class GateRecorder:
             first = None if case.default and not case.labels else switch.subject
             drafts.append(ArmDraft(first, verdict, case.place, case.summary, text))
         drafts.sort(key=lambda d: d.condition is None)  # default is tried last, wherever it is written
-        rest = switch.rest.effect if any(d.summary.exits for d in drafts) else NOTHING
+        rest = switch.rest if any(d.summary.exits for d in drafts) else NOTHING
         self._record(Kind.SWITCH, switch.subject.place, drafts, rest, scope, live, switch.near)
 
     def check(self, check: Check, scope: Scope, live: Verdict) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from archscan.frontends.cuda.host.names import failure
 from archscan.frontends.cuda.host.syntax import Summary
-from archscan.model.gate import Does, Effect, FeatureUse, Place
+from archscan.model.gate import NOTHING, Does, Effect, FeatureUse, Place
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
 _STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
@@ -34,6 +34,7 @@ _KEYWORDS = frozenset(
     b"reinterpret_cast dynamic_cast constexpr noexcept template typename new delete asm volatile static_assert "
     b"defined".split()
 )
+_NO_WORK = _KEYWORDS | {b"thread0", b"syncthreads", b"__syncthreads", b"flush", b"get", b"str"}
 _FALSE_ASSERT = re.compile(rb"\bassert\s*\(\s*(?:false|0|!\s*\")")
 _FALSE_CHECK = re.compile(rb"\b[A-Z][A-Z0-9_]*(?:CHECK|ASSERT|ENFORCE)[A-Z0-9_]*\s*\(\s*(?:false|0)\s*,")
 _STATIC_FALSE = re.compile(rb"\bstatic_assert\s*\(\s*(?:false|\w*(?:always|dependent)_false)|^\s*#\s*error", re.M)
@@ -84,6 +85,11 @@ class Summariser:
         """Only how the code ends: for branches that do not ask for the architecture."""
         effect, exits = effect_of(_stripped(code[:_LONGEST]))
         return Summary(effect=effect, exits=exits)
+
+    def effect(self, code: bytes, line: int) -> Effect:
+        """Only what the code does, which begins at a line."""
+        bare = _stripped(code[:_LONGEST])
+        return replace(effect_of(bare)[0], line=line) if bare else NOTHING
 
     def summary(self, code: bytes, place: Place) -> Summary:
         """What the code does, with its features at lines of the file."""
@@ -147,8 +153,11 @@ def _returning(bare: bytes, last: re.Match[bytes]) -> tuple[Effect, bool]:
 
 def _works(code: bytes) -> bool:
     """Whether code calls anything but printing and logging."""
-    names = {n for n in called_names(code) if not _PRINT.fullmatch(n.encode()) and not _LOG.fullmatch(n.encode())}
-    return bool(names - {"thread0", "syncthreads", "__syncthreads", "flush", "get", "str"})
+    return any(
+        match[1] not in _NO_WORK and not _PRINT.fullmatch(match[1]) and not _LOG.fullmatch(match[1])
+        for pattern in (_CALL, _TEMPLATE_NAME)
+        for match in pattern.finditer(code)
+    )
 
 
 def _staying(bare: bytes) -> Effect:

@@ -91,12 +91,12 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """if / else if / else; `rest` is what follows to the end of the function."""
+    """if / else if / else; `rest` is what happens from there to the end of the function."""
 
     options: tuple[Option, ...]
     place: Place
     constexpr: bool
-    rest: Summary
+    rest: Effect
     near: str = ""
 
 
@@ -117,7 +117,7 @@ class Switch:
     subject: Expr
     cases: tuple[Case, ...]
     place: Place
-    rest: Summary
+    rest: Effect
     near: str = ""
 
 
