@@ -131,18 +131,25 @@ def _predicate_mismatch(pairing: Pairing, case: Case, file: FileFacts, gate: Gat
 
 def host_layouts(pairing: Pairing) -> None:
     """Host code sizes a launch as for one way through the kernel, and the device takes the other for the target."""
+    launching = _launching(pairing.project)
     for case in pairing.shut:
         scope = case.gate.scope
         inside = case.gate.layer in DEVICE and scope is not None and scope.is_kernel
-        if not inside or scope is None or case.shut is None or not case.shut.gets.works:
+        if not inside or case.shut is None or not case.shut.gets.works:
             continue
-        kernel = function_of(case.gate)
-        for file in pairing.project.files:
-            functions = {s.function for s in file.sites if s.kind is SiteKind.LAUNCH and s.name == kernel}
-            for gate in file.gates if functions else ():
-                around = function_of(gate)
-                if gate.layer is Layer.HOST and around in functions and id(gate) not in pairing.shut_gates:
+        for path, functions in launching.get(function_of(case.gate), {}).items():
+            file = pairing.project.by_path[path]
+            for gate in file.gates:
+                if gate.layer is Layer.HOST and function_of(gate) in functions and id(gate) not in pairing.shut_gates:
                     _layout_mismatch(pairing, case, file, gate)
+
+
+def _launching(project: Project) -> dict[str, dict[str, set[str]]]:
+    """Kernel -> path -> the functions there that launch it."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for file, site in project.sites.get(SiteKind.LAUNCH, ()):
+        found[site.name][file.path].add(site.function)
+    return found
 
 
 def _layout_mismatch(pairing: Pairing, case: Case, file: FileFacts, gate: Gate) -> None:

@@ -63,7 +63,7 @@ def mentions(pairing: Pairing) -> None:
         for other in lists:
             symbols = [s for s in other.gate.symbols if len(s) > 3]
             for case in lists:
-                if case is not other and any(re.search(rf"\b{re.escape(s)}\b", case.gate.near) for s in symbols):
+                if case is not other and any(_names(case.gate.near, s) for s in symbols):
                     pairing.both(
                         case,
                         Half.LIST,
@@ -72,6 +72,10 @@ def mentions(pairing: Pairing) -> None:
                         "the list it goes by lacks the target too",
                         "the code behind it lacks the target too",
                     )
+
+
+def _names(text: str, word: str) -> bool:
+    return word in text and re.search(rf"\b{re.escape(word)}\b", text) is not None
 
 
 def sources(pairing: Pairing) -> None:
