@@ -1,0 +1,241 @@
+"""The corners of condition evaluation: pairs of operators, the ends of the 64-bit range, who is blamed where."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from test_robustness_conditions import ATOM, LEVELS, TARGETS, Node, Value, binary, unary
+
+from archscan.frontends.cuda.conditions import Evaluator, mentioned, names_in
+from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, state_of, uniform
+
+ALL = (1 << TARGETS) - 1
+OPERATORS = [operator for level in LEVELS for operator in level]
+TRIPLES = sorted(product((5, 2, 3, 1, 0), repeat=3), key=lambda t: len(set(t)), reverse=True)
+OPEN = uniform(UNKNOWN, ALL)
+
+
+def defined(**bodies: str) -> dict[str, State]:
+    """Object-like macros, the same for every target."""
+    return {name: uniform(Definition(None, body), ALL) for name, body in bodies.items()}
+
+
+def word(text: str, states: dict[str, State] | None = None) -> str:
+    """The truth of a condition that is the same for every target; other names are unknown."""
+    truth = Evaluator(ALL).answer(text, lambda name: (states or {}).get(name, OPEN)).truth
+    assert truth.yes in (0, ALL)
+    assert truth.no in (0, ALL)
+    return truth.word(1)
+
+
+def masks(text: str, states: dict[str, State]) -> tuple[int, int]:
+    """Where a condition is yes and where it is no."""
+    truth = Evaluator(ALL).answer(text, lambda name: states.get(name, OPEN)).truth
+    return truth.yes, truth.no
+
+
+def number(value: int) -> Node:
+    return Node(str(value), (Value(value),) * TARGETS, ATOM)
+
+
+def groupings(first: str, second: str) -> list[Node]:
+    """`a first b second c` for numbers that tell the two ways to group it apart, if there are such numbers."""
+    for a, b, c in TRIPLES:
+        left = binary((second, binary((first, number(a), number(b))), number(c)))
+        right = binary((first, number(a), binary((second, number(b), number(c)))))
+        if left.values != right.values:
+            text = f"{a} {first} {b} {second} {c}"
+            return [node for node in (left, right) if node.text == text and node.values[0].number is not None]
+    return []
+
+
+@pytest.mark.parametrize("first", OPERATORS)
+def test_operators_bind_as_in_c(first: str) -> None:
+    nodes = [node for second in OPERATORS for node in groupings(first, second)]
+    assert len(nodes) > len(OPERATORS) // 2
+    joined = " && ".join(f"({node.text}) == {node.values[0].number}" for node in nodes)
+    assert word(joined.replace("== -", "== 0-")) == "yes", joined
+
+
+def test_prefixes_bind_tighter_than_any_operator() -> None:
+    for prefix, operator in product("-~!", OPERATORS):
+        node = binary((operator, unary((prefix, number(1))), number(3)))
+        if node.values[0].number is not None:
+            assert word(f"({prefix}1 {operator} 3) == {node.values[0].number}") == "yes", (prefix, operator)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0x7fffffffffffffff > 0",
+        "0x7fffffffffffffff + 1 < 0",
+        "0x7fffffffffffffff + 1 == -0x7fffffffffffffff - 1",
+        "0x8000000000000000 > 0 && 9223372036854775808 == 0x8000000000000000",  # too large for a signed one
+        "0x8000000000000000 - 1 == 0x7fffffffffffffff",
+        "-0x8000000000000000 == 0x8000000000000000",  # unsigned: wraps
+        "0xffffffffffffffff == -1 && 18446744073709551616 == 0",
+        "-1 > 0u && !(-1 > 0) && -1 == ~0u && 0u - 1 > 0",
+        "-1 >> 1 == -1 && -1 >> 63 == -1 && ~0u >> 63 == 1 && -8 >> 1 == -4",
+        "1 << 63 < 0 && 1u << 63 > 0 && 1 << 62 > 0 && 3 << 0 == 3 && 3 >> 0 == 3",
+        "7 / 2 == 3 && -7 / 2 == -3 && 7 / -2 == -3 && -7 / -2 == 3 && 0 / -3 == 0 && -6 / 3 == -2",
+        "7 % 2 == 1 && -7 % 2 == -1 && 7 % -2 == 1 && -7 % -2 == -1 && 6 % 3 == 0 && -6 % 4 == -2",
+        "-1 / 2u == 0x7fffffffffffffff && -1 % 10u == 5",
+        "+5 == 5 && - -5 == 5 && !!7 == 1 && !0 == 1 && ~5 == -6 && -~5 == 6",
+        "010 == 8 && 08 == 8 && 0 == 00 && 0b101 == 5 && 0B11 == 3 && 0X1f == 31 && 1'0'0 == 100 && 0x1'f == 31",
+        "5u == 5 && 5UL == 5 && 5ull == 5 && 5ll == 5 && 5z == 5 && -1 < 5l && !(-1 < 5uz)",
+        "(2 > 1) == 1 && (2 < 1) == 0 && (2 >= 2) + (2 <= 2) == 2 && (1 != 2) == 1",
+        "(1 && 2) == 1 && (0 || 3) == 1 && (0 || 0) == 0",
+        "1 ? 1 : 0 && 0",
+        "(0 ? 1 : 2) == 2 && (1 ? 3 : 2) == 3 && (0 ? 1 : 0 ? 2 : 4) == 4 && (1 ? 0 ? 5 : 6 : 7) == 6",
+        "'A' == 65 && 'z' - 'a' == 25",
+        "true && !false && true + true == 2 && (1 xor 3) == 2 && compl 0 == -1",
+        "(6 bitand 3) == 2 && (4 bitor 1) == 5",
+        "not 0 and 1 or 0 && (1 not_eq 2)",
+    ],
+)
+def test_what_c_says_of_numbers(text: str) -> None:
+    assert word(text) == "yes"
+    assert word(f"!({text})") == "no"
+
+
+@pytest.mark.parametrize("text", ["1 << 64", "1 << -1", "1 >> 64", "1 >> -1", "1 / 0", "1 % 0", "1 / 0u"])
+def test_what_c_does_not_define_is_unknown(text: str) -> None:
+    answer = Evaluator(ALL).answer(text, lambda name: OPEN)
+    assert answer.truth.unknown(ALL) == ALL
+    assert answer.unknowns(ALL) == ("division by zero",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "(", ")", "1 1", "1 +", "1 ? 2", "1 ? 2 :", "()", "1 : 2", "A B", "defined", "defined(",
+     "? 1 : 2", "== 1", "1 = 1", "\"s\" == 1", "1 < ", "F(", "''", "'", "@", "9" * 1001],
+)  # fmt: skip
+def test_what_is_no_expression_is_unknown(text: str) -> None:
+    assert word(text) == "unknown"
+
+
+def test_numbers_may_be_long() -> None:
+    assert word("0" + "9" * 999 + " != 0") == "yes"
+
+
+# Four targets: bit 0 undefined, bit 1 unknown, bit 2 is 5, bit 3 defined somehow
+MIXED = state_of({UNDEFINED: 1, UNKNOWN: 2, Definition(None, "5"): 4, SOME: 8})
+
+
+@pytest.mark.parametrize(
+    ("text", "yes", "no", "blamed"),
+    [
+        ("X", 0b0100, 0b0001, 0b1010),
+        ("!X", 0b0001, 0b0100, 0b1010),
+        ("defined(X)", 0b1100, 0b0001, 0b0010),
+        ("!defined X", 0b0001, 0b1100, 0b0010),
+        ("X == 5", 0b0100, 0b0001, 0b1010),
+        ("X == 0", 0b0001, 0b0100, 0b1010),
+        ("X + 1 == 6", 0b0100, 0b0001, 0b1010),
+        ("defined(X) && X", 0b0100, 0b0001, 0b1010),
+        ("!defined(X) || X", 0b0101, 0, 0b1010),
+        ("X && 0", 0, 0b1111, 0),
+        ("X || 1", 0b1111, 0, 0),
+        ("X ? 1 : 1", 0b1111, 0, 0),
+        ("X ? 1 : 0", 0b0100, 0b0001, 0b1010),
+        ("X ? 0 : 1", 0b0001, 0b0100, 0b1010),
+        ("1 ? X : 0", 0b0100, 0b0001, 0b1010),
+        ("0 ? X : 3", 0b1111, 0, 0),
+        ("0 ? 0 : X", 0b0100, 0b0001, 0b1010),
+        ("X ? X : 1", 0b0101, 0, 0b1010),
+        ("X(1)", 0, 0, 0b1111),
+        ("X(1) && 0", 0, 0b1111, 0),
+        ("10 / X == 2", 0b0100, 0, 0b1010),
+    ],
+)
+def test_each_target_has_its_own_answer(text: str, yes: int, no: int, blamed: int) -> None:
+    answer = Evaluator(ALL).answer(text, {"X": MIXED}.__getitem__)
+    assert (answer.truth.yes, answer.truth.no) == (yes, no)
+    for bit in (1, 2, 4, 8):
+        named = "X" in answer.unknowns(bit)
+        assert named == bool(blamed & bit), bit
+    assert answer.names == ("X",)
+
+
+def test_only_what_is_open_is_blamed() -> None:
+    left, right = state_of({UNKNOWN: 0b0011, Definition(None, "1"): 0b1100}), state_of({UNKNOWN: 0b0110, UNDEFINED: 9})
+    answer = Evaluator(ALL).answer("L && R", {"L": left, "R": right}.__getitem__)
+    assert (answer.truth.yes, answer.truth.no) == (0, 0b1001)
+    assert answer.unknowns(ALL) == ("L", "R")
+    assert answer.unknowns(0b0100) == ("R",)
+    assert answer.unknowns(0b0001) == ()
+    assert answer.unknowns(0b0010) == ("L", "R")
+    chosen = Evaluator(ALL).answer("L ? R : 0", {"L": left, "R": right}.__getitem__)
+    assert (chosen.truth.yes, chosen.truth.no) == (0, 0b1001)
+    assert chosen.unknowns(0b0100) == ("R",)
+
+
+def test_names_are_those_behind_the_condition() -> None:
+    states = {**defined(A="B + 1", B="2", C="", LOOP="LOOP"), "F": uniform(Definition(("x", "y"), "x + A + y"), ALL)}
+    answer = Evaluator(ALL).answer("F(1, 2) == 6", lambda name: states.get(name, OPEN))
+    assert answer.truth.yes == ALL
+    assert answer.names == ("F", "A", "B")
+    assert Evaluator(ALL).answer("OTHER", lambda name: OPEN).names == ("OTHER",)
+    assert word("LOOP", states) == "unknown"
+    assert names_in("A + A and defined(B) || 0x1F + 1u") == ("A", "B")
+    assert mentioned(states["F"].parts[0][0]) == ("A",)
+    assert mentioned(Definition((), "x + A")) == ("x", "A")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("N == 3 && (P) == 4 && Q == 5", "yes"),  # plain numbers, perhaps in parentheses
+        ("-N == -3 && - NEG == 2 && NEG < 0", "yes"),
+        ("SUM * 2 == 5", "yes"),  # 1 + 2 * 2: no parentheses of its own
+        ("UNSIGNED - 8 > 0", "yes"),
+        ("ID(7) == 7 && ID((7)) == 7", "yes"),
+        ("ADD(1, 2) == 3 && ADD((1, 2), 3) == 6", "unknown"),
+        ("ADD(ID(1), ADD(2, 3)) == 6", "yes"),
+        ("FIRST(4, 5, 6) == 4 && ALL_OF(1 + 2) == 3", "yes"),
+        ("CAT(N, 1) == 9 && CAT(1, 2) == 12", "yes"),
+        ("CAT(NOT_, YET)", "unknown"),
+        ("HAS(N) && !HAS(NOWHERE_DEFINED)", "unknown"),
+        ("HAS(N)", "unknown"),  # `defined(3)` is no expression
+        ("IS_N && LATE", "yes"),
+        ("ID == 0", "yes"),  # a function-like macro without a call is a plain name, and those are 0
+        ("EMPTY 3 == 3 EMPTY", "yes"),
+        ("ID() + 1 == 1", "yes"),
+        ("ADD(1)", "unknown"),
+        ("ADD(1, 2, 3)", "unknown"),
+        ("RECURSE(1) > 0", "unknown"),
+    ],
+)
+def test_macros(text: str, expected: str) -> None:
+    states = defined(
+        N="3", P="((4))", Q="(5", NEG="(-2)", SUM="1 + 2", UNSIGNED="(7u)", N1="9", EMPTY="", IS_N="defined(N)",
+        LATE="defined N", Q2="5)",
+    )  # fmt: skip
+    states["Q"] = uniform(Definition(None, "( 5 )"), ALL)
+    functions = {
+        "ID": (("x",), "x"), "ADD": (("a", "b"), "(a + b)"), "FIRST": (("a", "..."), "a"),
+        "ALL_OF": (("...",), "(__VA_ARGS__)"),
+        "CAT": (("a", "b"), "a ## b"), "HAS": (("x",), "defined(x)"), "RECURSE": (("x",), "RECURSE(x)"),
+    }  # fmt: skip
+    for name, (params, body) in functions.items():
+        states[name] = uniform(Definition(params, body), ALL)
+    assert word(text, states) == expected
+
+
+def test_a_macro_with_two_bodies_splits_the_targets() -> None:
+    body = state_of({Definition(None, "(ARCH + 1)"): 0b0011, Definition(None, "ARCH - 1"): 0b0100, UNDEFINED: 0b1000})
+    arch = state_of({Definition(None, str(n)): 1 << n for n in range(TARGETS)})
+    states = {"X": body, "ARCH": arch}
+    assert masks("X == 1", states) == (0b0101, 0b1010)
+    assert masks("X == 2", states) == (0b0010, 0b1101)
+    assert masks("X == 0 && !defined(X)", states) == (0b1000, 0b0111)
+    assert masks("defined(X) && defined(ARCH)", states) == (0b0111, 0b1000)
+
+
+def test_answers_are_remembered_by_the_states_behind_them() -> None:
+    evaluator = Evaluator(ALL)
+    one, two = defined(A="B", B="1"), defined(A="B", B="0")
+    assert evaluator.answer("A", one.__getitem__).truth.yes == ALL
+    assert evaluator.answer("A", two.__getitem__).truth.no == ALL
+    assert evaluator.answer("A", one.__getitem__) is evaluator.answer("A", one.__getitem__)
