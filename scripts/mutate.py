@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def mutants(module: str, sample: int = 0) -> list[Mutant]:
     return sorted(found, key=lambda mutant: mutant.line)
 
 
-@lru_cache(maxsize=None)
+@cache
 def source_of(module: str) -> str:
     """The text of a module."""
     return (ROOT / (module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
