@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+# Every alternative begins with a literal byte, so that the search skips to one of those bytes
 _STEP = re.compile(
-    rb'(?P<skip>"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|(?<![\w])\'(?:[^\'\\\n]|\\.)*\')'
-    rb"|(?P<open>\{)|(?P<close>\})|\n[ \t]*#[ \t]*(?P<directive>if|el|endif)",
-    re.S,
+    rb'\{|\}|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|\'(?<!\w\')(?:[^\'\\\n]|\\.)*\'|\n[ \t]*#[ \t]*(?:if|el|endif)', re.S
 )
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
 _LINE_DIRECTIVE = re.compile(rb"^[ \t]*#[^\n]*(?:\\\n[^\n]*)*", re.M)
@@ -23,7 +22,8 @@ _NO_FUNCTION = frozenset(
 )
 _CLASS = re.compile(rb"(?s:.*)\b(?:struct|class)\s+(?:__\w+\s*(?:\([^()]*\)\s*)?)*([A-Za-z_]\w*)[^()]*\Z")
 _CONTROL = frozenset(b"if for while switch catch".split())
-_DEVICE = re.compile(rb"__device__|\b\w*(?:_DEVICE|DEVICE_)\w*\b|\b(?:TL|CUTE)_\w*DEVICE\w*\b|\bFLASHINFER_INLINE\b")
+_DEVICE = (b"__device__", b"_DEVICE", b"DEVICE_", b"FLASHINFER_INLINE")
+_BRACKET = re.compile(rb"[()]")
 _LONGEST_HEADER = 6000
 
 
@@ -75,14 +75,14 @@ class Scopes:
         if flush >= 0:
             self._position, self._open = flush + 2, []
         for match in _STEP.finditer(data, self._position, offset):
-            kind = match.lastgroup
-            if kind == "open":
+            step = match[0]
+            if step == b"{":
                 self._open.append(match.start())
-            elif kind == "close":
+            elif step == b"}":
                 if self._open:
                     self._open.pop()
-            elif kind == "directive":
-                self._branch(match["directive"])
+            elif step[0] == 0x0A:
+                self._branch(step.lstrip(b"\n \t#"))
         self._position = max(self._position, offset)
 
     def _branch(self, word: bytes) -> None:
@@ -98,29 +98,34 @@ class Scopes:
         data = self.data
         begin = max(data.rfind(mark, max(0, brace - _LONGEST_HEADER), brace) for mark in (b";", b"}", b"{")) + 1
         begin = max(begin, 0, brace - _LONGEST_HEADER)
-        header = _LINE_DIRECTIVE.sub(b"", _COMMENT.sub(b" ", data[begin:brace]))
+        header = data[begin:brace]
+        if b"/" in header:
+            header = _COMMENT.sub(b" ", header)
+        if b"#" in header:
+            header = _LINE_DIRECTIVE.sub(b"", header)
         name = _function_name(header)
         if not name:
             return None
         kernel = b"__global__" in header
-        return Function(name, kernel, kernel or bool(_DEVICE.search(header)), brace)
+        return Function(name, kernel, kernel or any(word in header for word in _DEVICE), brace)
 
 
 def _function_name(header: bytes) -> str:
     """The name of the function that a header declares; empty for control statements, types, namespaces and lambdas."""
     depth = 0
-    for position, char in enumerate(header):
-        if char == 0x28:
-            depth += 1
-            if depth == 1:
-                match = _NAME_BEFORE.search(header, max(0, position - 200), position)
-                name = match[1] if match else b""
-                if name in _CONTROL:
-                    return ""
-                if name and name not in _NO_FUNCTION:
-                    return _call_operator(name, header, position)
-        elif char == 0x29:
+    for bracket in _BRACKET.finditer(header):
+        if bracket[0] == b")":
             depth -= 1
+            continue
+        depth += 1
+        if depth == 1:
+            position = bracket.start()
+            match = _NAME_BEFORE.search(header, max(0, position - 200), position)
+            name = match[1] if match else b""
+            if name in _CONTROL:
+                return ""
+            if name and name not in _NO_FUNCTION:
+                return _call_operator(name, header, position)
     return ""
 
 
