@@ -62,6 +62,13 @@ def test_a_file_under_two_paths_is_read_once(tmp_path: Path) -> None:
     assert len(found(tmp_path, tmp_path / "src", tmp_path / "src/a.cu", tmp_path)) == 2
 
 
+@pytest.mark.parametrize("names", [("p", "p/bad.cu"), ("p/bad.cu", "p")])
+def test_a_file_named_beside_its_directory_is_named(tmp_path: Path, names: tuple[str, ...]) -> None:
+    tree(tmp_path, "p/a.cu", "p/bad.cu")
+    sources = discover([str(tmp_path / name) for name in names], SETTINGS).sources
+    assert {Path(source.path).name: source.named for source in sources} == {"a.cu": False, "bad.cu": True}
+
+
 def test_dot_means_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree(tmp_path, "src/a.cu")
     monkeypatch.chdir(tmp_path / "src")

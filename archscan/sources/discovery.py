@@ -135,20 +135,15 @@ def _clashing(distinct: set[tuple[str, ...]]) -> set[str]:
 
 
 def _once(sources: list[Unread]) -> list[Unread]:
-    """The sources sorted by path, each file once even if several PATHs lead to it."""
-    seen: set[tuple[str, str, str]] = set()
-    kept: list[Unread] = []
+    """The sources sorted by path, each file once even if several PATHs lead to it; named is named."""
+    kept: dict[tuple[str, str, str], Unread] = {}
     for source in sources:
-        key = (
-            os.path.realpath(source.disk) if source.named and source.disk else source.disk,
-            source.archive,
-            source.member,
-        )
-        if key not in seen or not any(key):
-            seen.add(key)
-            kept.append(source)
-    kept.sort(key=lambda source: source.path)
-    return kept
+        place = os.path.realpath(source.disk) if source.named and source.disk else source.disk
+        key = (place, source.archive, source.member)
+        known = kept.setdefault(key, source)
+        if source.named and not known.named:
+            kept[key] = known._replace(named=True)
+    return sorted(kept.values(), key=lambda source: source.path)
 
 
 def _missing(path: str, error: Exception) -> str:
