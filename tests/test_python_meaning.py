@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from archscan.model.gate import Does, Gate, Kind
-from tests.test_python_cases import gates, no, yes
+from archscan.model.merge import merged
+from tests.test_python_cases import gates, no, scan, yes
 
 HEAD = "import torch\n"
 GATED = "\n    if {}:\n        return fast(x)\n    return slow(x)\n"
@@ -174,3 +175,141 @@ def test_toolkit_numbers_are_no_capability() -> None:
             return True
         """
     )
+
+
+@pytest.mark.parametrize(
+    "fold", ["min({})", "max({})", "sorted({})[0]", "[c for c in {}][-1]", "list({})[x.device.index]"]
+)
+def test_devices_are_alike(fold: str) -> None:
+    every = "(torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count()))"
+    gate = deciding(f"{fold.format(every)} >= (9, 0)")
+    assert 90 in yes(gate) and 89 in no(gate)
+
+
+def test_all_devices_answer_as_one() -> None:
+    gate = deciding("all(torch.cuda.get_device_capability(i)[0] == 9 for i in range(torch.cuda.device_count()))")
+    assert yes(gate) == {90}
+
+
+@pytest.mark.parametrize("value", ["x.shape[:2]", "torch.__version__.split('.')[:2]", "read()"])
+def test_name_given_something_else_is_no_capability(value: str) -> None:
+    assert not gates(
+        f"""
+        import torch
+
+        def pick(x):
+            major, minor = torch.cuda.get_device_capability()
+            print(major, minor)
+            major, minor = {value}
+            if major >= 9 and major < 12:
+                return "wide"
+            return "narrow"
+        """
+    )
+
+
+def test_version_objects_are_ordered_as_versions() -> None:
+    before = "from packaging.version import Version, parse\nCUDA = Version(torch.version.cuda or '0')\n"
+    gate = deciding('CUDA >= Version("12.8") and torch.cuda.get_device_capability()[0] == 12', before)
+    assert yes(gate) == {120, 121} and not gate.arms[0].unknowns
+    assert not gates(
+        HEAD
+        + before
+        + "\ndef old(x):\n    return torch.cuda.get_device_capability() == (8, 9) and CUDA < parse('12.1')\n"
+    )
+
+
+def test_pattern_over_a_name_of_the_chip() -> None:
+    before = """
+import re
+
+KNOWN = re.compile(r"sm_(80|86|90a|120a)$")
+
+def current():
+    major, minor = torch.cuda.get_device_capability()
+    return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+"""
+    assert yes(deciding("KNOWN.match(current())", before)) == {80, 86, 90, 120}
+    assert yes(deciding('re.fullmatch("sm_1[02].a", current())', before)) == {100, 103, 120, 121}
+
+
+def test_build_takes_what_it_shares_with_the_visible_chips() -> None:
+    gate = deciding("visible(x) & SUPPORTED_ARCHS", 'SUPPORTED_ARCHS = {"8.0", "9.0", "12.0"}\n')
+    assert yes(gate) == {80, 90, 120}
+
+
+def test_loop_over_a_list_that_looks_for_the_chip() -> None:
+    """What lies behind the loop is for the chips that no item is of; the list is what is to be changed."""
+    (gate,) = gates(
+        """
+        import torch
+
+        ARCH = "sm_%d%d" % torch.cuda.get_device_capability()
+        IMAGES = ("sm_80", "sm_90", "sm_100")
+
+        def image():
+            for name in IMAGES:
+                if ARCH == name:
+                    return load(name)
+            raise FileNotFoundError(ARCH)
+        """
+    )
+    assert (gate.kind, gate.place.line) == (Kind.ALLOW_LIST, 5)
+    assert yes(gate) == {80, 90, 100}
+
+
+def test_loop_over_other_numbers_decides_nothing() -> None:
+    assert not gates(
+        """
+        def tiles(sm):
+            for sm in (64, 80, 96):
+                if sm == 80:
+                    yield sm
+        """
+    )
+
+
+def test_list_behind_a_flag_is_the_gate() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        TUNED = ["7.5", "8.0", "8.6"]
+
+        def library():
+            major, minor = torch.cuda.get_device_capability()
+            tuned = f"{major}.{minor}" in TUNED
+            return "tuned.so" if tuned else "plain.so"
+        """
+    )
+    assert (gate.kind, gate.place.line) == (Kind.ALLOW_LIST, 4)
+    assert yes(gate) == {75, 80, 86} and gate.rest.value == '"plain.so"'
+
+
+TABLES = {
+    "table.py": "CC_SIZES = {\n    (9, 0): 64,\n    (10, 0): 128,\n}\nSUPPORTED_CCS = [(9, 0), (10, 0)]\n",
+    "use.py": """
+        import torch
+        from table import CC_SIZES, SUPPORTED_CCS
+
+        def size():
+            cap = torch.cuda.get_device_capability()
+            return CC_SIZES[cap]
+
+        def check():
+            cap = torch.cuda.get_device_capability()
+            if cap not in SUPPORTED_CCS:
+                raise ValueError("unsupported")
+        """,
+}
+
+
+def test_table_and_list_of_another_module_are_gates_there() -> None:
+    """The reader's file finds them; they are filed with the file that they stand in."""
+    found = {f.path: f.gates for f in merged(scan(TABLES).values())}
+    assert not found["use.py"]
+    table, listed = found["table.py"]
+    assert (table.kind, table.place.line, table.rest.does) == (Kind.TABLE, 1, Does.RAISES)
+    assert [(r.path, r.line) for r in table.related] == [("use.py", 7)]
+    assert (listed.kind, listed.place.line, listed.rest.message) == (Kind.ALLOW_LIST, 5, "unsupported")
+    assert yes(listed) == {90, 100}

@@ -22,10 +22,12 @@ from archscan.frontends.python.values import (
     InstanceV,
     Maybe,
     ModuleV,
+    PatternV,
     PropertiesV,
     Split,
     Unknown,
     Value,
+    VersionV,
     assume,
 )
 
@@ -40,31 +42,38 @@ def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> 
     """An attribute of a value; `full` is the source text."""
     if isinstance(holder, Maybe):
         return assume(attribute(interpreter, holder.value, name, full), holder.names)
-    if isinstance(holder, ModuleV):
-        value = interpreter.member(holder.module, name)
-        if value is not MISSING:
-            return value
-    if isinstance(holder, ClassV):
-        value = class_member(interpreter, holder, name, holder)
-        if value is not MISSING:
-            return value
-    if isinstance(holder, InstanceV):
-        value = instance_member(interpreter, holder, name)
-        if value is not MISSING:
-            return value
-    if isinstance(holder, PropertiesV) or is_capability(holder):
-        found = {"major": interpreter.lanes.major, "minor": interpreter.lanes.minor}.get(name)
-        if found is not None:
-            return found if not isinstance(holder, tuple) else holder[0 if name == "major" else 1]
-    if name == "value" and (isinstance(holder, Capability) or type(holder) is int):  # a wrapped number
-        return holder
+    value = _scanned_attribute(interpreter, holder, name)
+    if value is MISSING:
+        value = _part(interpreter, holder, name)
+    if value is not MISSING:
+        return value
     if isinstance(holder, ExternalV):
         dotted = f"{holder.name}.{name}"
         known = interpreter.knowledge.constant(dotted)
         return ExternalV(dotted) if known is _MISSING_CONSTANT else known
-    if isinstance(holder, (str, tuple, DictV, Capability)) and not isinstance(holder, Unknown):
+    if isinstance(holder, (str, tuple, DictV, Capability, PatternV)) and not isinstance(holder, Unknown):
         return BuiltinMethod(holder, name)
     return _seeded_attribute(interpreter, holder, name, full)
+
+
+def _scanned_attribute(interpreter: Interpreter, holder: Value, name: str) -> Value:
+    if isinstance(holder, ModuleV):
+        return interpreter.member(holder.module, name)
+    if isinstance(holder, ClassV):
+        return class_member(interpreter, holder, name, holder)
+    return instance_member(interpreter, holder, name) if isinstance(holder, InstanceV) else MISSING
+
+
+def _part(interpreter: Interpreter, holder: Value, name: str) -> Value:
+    """A number of a capability, of a device's properties or of a version; `.value` of a wrapped one is itself."""
+    if isinstance(holder, VersionV) and name in ("major", "minor", "release"):
+        return holder if name == "release" else (*holder, 0, 0)[0 if name == "major" else 1]
+    if name in ("major", "minor") and (isinstance(holder, PropertiesV) or is_capability(holder)):
+        if isinstance(holder, tuple):
+            return holder[0 if name == "major" else 1]
+        return interpreter.lanes.major if name == "major" else interpreter.lanes.minor
+    wrapped = name == "value" and (isinstance(holder, Capability) or type(holder) is int)
+    return holder if wrapped else MISSING
 
 
 def _seeded_attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> Value:

@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from archscan.frontends.python.arms import arm_of, gate_of, is_gate, varies
 from archscan.frontends.python.conditions import answer, answer_of, focus, met, passed
+from archscan.frontends.python.definitions import at_definition, named_list
 from archscan.frontends.python.effects import asserted
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.syntax import field as child
@@ -55,7 +56,9 @@ def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
     first = next(i for i, a in enumerate(answers) if a.arch)
     spot = focus(scan.interpreter, arms_nodes[first][0], frame)
     rest = Effect(Does.ASSIGNS, line_of(last), None, oneline(last, 120), environment)
-    scan.add(gate_of(scan, Kind.CONDITIONAL_EXPRESSION, spot, tuple(arms), rest, related, reach, path, frame))
+    gate = gate_of(scan, Kind.CONDITIONAL_EXPRESSION, spot, tuple(arms), rest, related, reach, path, frame)
+    named = named_list(spot, frame, scan.interpreter) if len(arms) == 1 else None
+    scan.add(gate if named is None else at_definition(gate, named, spot))
 
 
 def visit_assert(scan: ModulePass, path: list[Node]) -> None:

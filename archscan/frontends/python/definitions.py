@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -16,9 +15,6 @@ from archscan.frontends.python.syntax import arguments, inner, line_of, oneline,
 from archscan.frontends.python.syntax import field as child
 from archscan.model.gate import Does, Effect, Gate, Kind, Related, Role
 from archscan.model.truth import Truth
-
-if TYPE_CHECKING:
-    from archscan.frontends.python.gates import ModulePass
 
 _CONTAINERS = ("list", "tuple", "set", "expression_list")
 
@@ -72,25 +68,54 @@ def _bound(binding: Binding, frame: Frame, interpreter: Interpreter) -> tuple[Fr
     return definition(binding.operator, interpreter.module_frame(module), interpreter)
 
 
-def named_list(spot: Node, frame: Frame, interpreter: Interpreter) -> tuple[Node, bool] | None:
-    """For `capability in NAMED` the literal behind the module-level name and whether it says `in`; else None."""
+@dataclass(frozen=True)
+class Named:
+    """A list with a name that a condition looks the target up in; `admits` = the condition says `in`."""
+
+    module: Module
+    literal: Node
+    admits: bool
+
+
+def named_list(spot: Node, frame: Frame, interpreter: Interpreter, hops: int = 3) -> Named | None:
+    """The module-level list behind `capability in NAMED`, behind a flag that says so, or behind a loop over it."""
+    spot = inner(spot)
+    if spot.type == "identifier" and hops:
+        flag = definition(text(spot), frame, interpreter)
+        return named_list(flag[1], flag[0], interpreter, hops - 1) if flag is not None else None
+    if spot.type == "not_operator":
+        found = named_list(operands(spot)[0], frame, interpreter, hops)
+        return None if found is None else replace(found, admits=not found.admits)
     signs = [c.type for c in spot.children_by_field_name("operators")] if spot.type == "comparison_operator" else []
-    parts = operands(spot)
-    if len(signs) != 1 or signs[0] not in ("in", "not in") or parts[-1].type != "identifier":
+    if len(signs) != 1:
         return None
-    found = definition(text(parts[-1]), frame, interpreter)
-    if found is None or found[0].parent is not None or found[0].module is not frame.module:
+    if signs[0] in ("in", "not in"):
+        return _named(operands(spot)[-1], frame, interpreter, signs[0] == "in")
+    looped = [source for part in operands(spot) if (source := _loop_over(part, frame)) is not None]
+    return _named(looped[0], frame, interpreter, True) if looped and signs[0] == "==" else None
+
+
+def _loop_over(name: Node, frame: Frame) -> Node | None:
+    """What the loop goes over that a name is the variable of."""
+    bindings = frame.scope.bindings.get(text(name), []) if name.type == "identifier" else []
+    return bindings[-1].value if bindings and bindings[-1].kind == "loop" else None
+
+
+def _named(name: Node, frame: Frame, interpreter: Interpreter, admits: bool) -> Named | None:
+    found = definition(text(name), frame, interpreter) if name.type == "identifier" else None
+    if found is None or found[0].parent is not None:
         return None
     literal = inner(found[1])
     positional, _ = arguments(literal) if literal.type == "call" else ([], {})
     literal = inner(positional[0]) if len(positional) == 1 else literal
-    return (literal, signs[0] == "in") if literal.type in _CONTAINERS else None
+    return Named(found[0].module, literal, admits) if literal.type in _CONTAINERS else None
 
 
-def at_definition(scan: ModulePass, gate: Gate, literal: Node, is_in: bool, where: Node) -> Gate:
+def at_definition(gate: Gate, named: Named, where: Node) -> Gate:
     """The gate of a named list, moved to the list: what it admits, and what happens to the others."""
+    literal = named.literal
     arm = gate.arms[0]
-    if not is_in:
+    if not named.admits:
         does, rest = gate.rest, arm.effect
         does = does if does.does is not Does.NOTHING else Effect(Does.WORK, arm.effect.line)
         own, truth = ~arm.own, Truth(gate.reach.yes & arm.own.no, arm.truth.yes) if gate.reach else ~arm.truth
@@ -99,13 +124,19 @@ def at_definition(scan: ModulePass, gate: Gate, literal: Node, is_in: bool, wher
         )
     else:
         rest = gate.rest
-    spot = place(literal, scan.module.data)
+    spot = place(literal, named.module.data)
     use = Related(gate.path, line_of(where), Role.CALLER, oneline(where, 100))
     near = " ".join((gate.near, *said_above(literal), said_beside(literal))).strip()
     return replace(
-        gate, kind=Kind.ALLOW_LIST, place=spot, arms=(replace(arm, place=spot, condition=oneline(literal)),),
-        rest=rest, related=(use, *gate.related)[:12], near=near[:1200],
-    )  # fmt: skip
+        gate,
+        path=named.module.path,
+        kind=Kind.ALLOW_LIST,
+        place=spot,
+        arms=(replace(arm, place=spot, condition=oneline(literal)),),
+        rest=rest,
+        related=(use, *gate.related)[:12],
+        near=near[:1200],
+    )
 
 
 def said_beside(literal: Node) -> str:

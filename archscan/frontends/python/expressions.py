@@ -14,8 +14,8 @@ from archscan.frontends.python.calls import outcome_of, variable
 from archscan.frontends.python.classes import attribute, row
 from archscan.frontends.python.frames import MISSING, NO_SCOPE, Frame, Lazy
 from archscan.frontends.python.lanewise import binary, compare, logical, truth_of
-from archscan.frontends.python.names import lookup, resolve
-from archscan.frontends.python.operations import item_of, joined_text
+from archscan.frontends.python.names import lookup, loop_names, resolve
+from archscan.frontends.python.operations import LONGEST_LOOP, item_of, joined_text
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import oneline, operands, string_parts, text
 from archscan.frontends.python.values import (
@@ -185,6 +185,9 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         if bound is not MISSING:
             return bound
     holder = interpreter.evaluate(owner, frame)
+    held = interpreter.lanes.groups(holder)
+    if index.type != "slice" and all(isinstance(one, ListV) and len(one) == 1 for one, _ in held):
+        return interpreter.lanes.merge((one[0], mask) for one, mask in held)
     if index.type == "slice":
         return _slice(interpreter, holder, index)
     key = interpreter.evaluate(index, frame)
@@ -251,18 +254,28 @@ def _comprehension(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     body = child(node, "body")
     left = child(clause, "left") if clause is not None else None
     items = interpreter.evaluate(source, frame) if source is not None else Unknown()
-    tests = [c.named_children[0] for c in node.named_children if c.type == "if_clause"]
-    if not isinstance(items, tuple) or len(items) > 64 or body is None or left is None or left.type != "identifier":
+    if body is None or left is None:
         return Unknown((oneline(node, 60),))
+    if not isinstance(items, tuple) or len(items) > LONGEST_LOOP:
+        return _of_any(interpreter, node, body, left, frame)
+    tests = [c.named_children[0] for c in node.named_children if c.type == "if_clause"]
     result: Value = ListV()
     for item in items:
-        one = Frame(frame.module, NO_SCOPE, frame, {text(left): item})
+        one = Frame(frame.module, NO_SCOPE, frame, loop_names(interpreter, left, item))
         keep: Value = True
         for test in tests:
             keep = logical(interpreter.lanes, True, keep, truth_of(interpreter.lanes, interpreter.evaluate(test, one)))
         result = _kept(interpreter, result, keep, interpreter.evaluate(body, one))
         one.memo.clear()
     return result
+
+
+def _of_any(interpreter: Interpreter, node: Node, body: Node, left: Node, frame: Frame) -> Value:
+    """A comprehension over what nobody can tell, such as all devices: they are alike, so one stands for all."""
+    one = Frame(frame.module, NO_SCOPE, frame, loop_names(interpreter, left, None))
+    value = interpreter.evaluate(body, one)
+    one.memo.clear()
+    return ListV((value,)) if depends(value) else Unknown((oneline(node, 60),))
 
 
 def _kept(interpreter: Interpreter, items: Value, keep: Value, item: Value) -> Value:

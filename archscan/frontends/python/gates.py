@@ -42,7 +42,7 @@ _COMMON = frozenset(
 class Found:
     """What a pass over a module has found so far."""
 
-    gates: dict[tuple[int, str], Gate] = field(default_factory=dict)
+    gates: dict[tuple[str, int, str], Gate] = field(default_factory=dict)
     seen: set[tuple[int, int, str]] = field(default_factory=set)
     queue: list[int] = field(default_factory=list)
     queued: set[int] = field(default_factory=set)
@@ -85,7 +85,7 @@ class ModulePass:
                 line = self.module.data.count(b"\n", 0, offset) + 1
                 self.found.problems.append(f"nested too deeply to be read at line {line}")
         self._add_unanswered()
-        return sorted(self.found.gates.values(), key=lambda g: (g.place.start, g.kind))
+        return sorted(self.found.gates.values(), key=lambda g: (g.path, g.place.start, g.kind))
 
     def _add_unanswered(self) -> None:
         """Adds the gates in functions by whose answer nothing decides that was seen."""
@@ -218,7 +218,7 @@ class ModulePass:
         """Keeps a gate that some target can reach under the assumptions."""
         if gate.reach is not None and gate.reach.no & self.interpreter.lanes.all == self.interpreter.lanes.all:
             return
-        key = (gate.place.start, gate.kind.value)
+        key = (gate.path, gate.place.start, gate.kind.value)
         known = self.found.gates.get(key)
         if known is None:
             self.found.gates[key] = gate

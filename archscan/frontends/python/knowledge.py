@@ -38,6 +38,7 @@ _OTHER = re.compile(
     r"multi_processor|architectures|smem|shared_mem|version|config|num_|count|softmax|platform\.machine|len\("
     r"|\.split\(\s*[\"']\."  # a version's numbers: of the toolkit, the driver, a package
 )
+_DEVICE = re.compile(r"capab|compute|dev|cuda|gpu|arch|prop|nvml|(?<![a-z])(?:cc|sm|cap)(?![a-z])", re.IGNORECASE)
 _ASKS = re.compile(r"capab|sm_version|compute", re.IGNORECASE)
 
 
@@ -87,6 +88,8 @@ class Knowledge:
 
     def seed_unknown(self, name: str, source: str, lanes: Lanes) -> Value | None:
         """What a name carries by convention although nobody can tell what it was assigned."""
+        if (_MAJOR.match(name) or _MINOR.match(name)) and not _DEVICE.search(source):
+            return None
         return None if _OTHER.search(source) and not _ASKS.search(source) else self.seed(name, lanes)
 
     def seed_attribute(self, full: str, name: str, lanes: Lanes) -> Value | None:

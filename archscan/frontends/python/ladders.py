@@ -113,9 +113,9 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
     )
     if asks_table(scan, spot, frame):
         return
-    listed = named_list(spot, frame, scan.interpreter)
-    if listed is not None and len(arms) == 1:
-        gate = at_definition(scan, gate, *listed, spot)
+    named = named_list(spot, frame, scan.interpreter)
+    if named is not None and len(arms) == 1:
+        gate = at_definition(gate, named, spot)
         quirk = quirk_in(gate.near)
         gate = replace(gate, extra=(("quirk", quirk),) if quirk else ())
     scan.add(gate)

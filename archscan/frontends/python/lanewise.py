@@ -15,6 +15,7 @@ from archscan.frontends.python.values import (
     ListV,
     Maybe,
     ModuleV,
+    OneOf,
     SetV,
     Split,
     Unknown,
@@ -43,6 +44,8 @@ def logical(lanes: Lanes, is_and: bool, a: Value, b: Value) -> Value:
 
 def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     """One comparison on every lane."""
+    if isinstance(a, OneOf) or isinstance(b, OneOf):
+        return _some(lanes, sign, a, b)
     if sign in ("is", "is not") and (a is None or b is None):
         return _is_none(lanes, a if b is None else b, sign == "is")
     if isinstance(b, DictV) and sign in ("in", "not in"):
@@ -90,6 +93,19 @@ def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         return Unknown((), False)
 
 
+def _some(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    """Whether an item of a loop is the target's: where none is, the whole loop goes by. Of other items nobody knows."""
+    asked = "==" if sign == "!=" else sign
+    pairs = [(x, b) for x in a.items] if isinstance(a, OneOf) else [(a, y) for y in b.items]
+    results = [truth_of(lanes, compare(lanes, asked, x, y)) for x, y in pairs]
+    if not any(depends(result) for result in results):
+        return results[0] if all(r is results[0] for r in results) else Unknown(("loop",))
+    result: Value = False
+    for one in results:
+        result = logical(lanes, False, result, one)
+    return lanes.lift(operator.not_, result) if sign == "!=" else result
+
+
 def _with_capability(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     if isinstance(a, Capability) and isinstance(b, Capability):
         return Unknown((), False)
@@ -122,6 +138,8 @@ def _substring(lanes: Lanes, is_in: bool, constant: str, capability_is_part: boo
 
 
 def binary(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    if sign == "&" and isinstance(a, (SetV, Unknown)) and isinstance(b, (SetV, Unknown)):
+        return common_to(lanes, a, b)
     return lanes.lift(lambda x, y: _arithmetic(lanes, sign, x, y), a, b)
 
 
@@ -139,6 +157,18 @@ def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         return ARITHMETIC[sign](a, b)
     except (TypeError, KeyError, ValueError, ZeroDivisionError, OverflowError):
         return Unknown()
+
+
+def common_to(lanes: Lanes, a: Value, b: Value) -> Value:
+    """What two sets share: of a list of targets and one nobody can tell, such as the visible GPUs', the target's."""
+    if is_constant(a) and is_constant(b) and isinstance(a, tuple) and isinstance(b, tuple):
+        return SetV(item for item in a if item in b)
+    named, other = (b, a) if isinstance(b, SetV) else (a, b)
+    if not isinstance(named, SetV) or not isinstance(other, Unknown) or len(named) < 2:
+        return Unknown((), depends(a) or depends(b))
+    if not all(is_constant(i) and not isinstance(i, int) and encode(lanes.targets[0][0], i) is not None for i in named):
+        return Unknown(other.names, other.arch)
+    return lanes.by_target(lambda t: SetV(item for item in named if encode(t, item) == item))
 
 
 def _as_number(lanes: Lanes, value: Value, other: Value) -> Value:

@@ -11,10 +11,10 @@ from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.frames import DEPTH, END, MISSING, STEPS, Frame, distinct
 from archscan.frontends.python.lanewise import binary
 from archscan.frontends.python.modules import Module
-from archscan.frontends.python.operations import BUILTINS, item_of, terminates
+from archscan.frontends.python.operations import BUILTINS, LONGEST_LOOP, item_of, terminates
 from archscan.frontends.python.scopes import Binding, Chain, chain_of
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import if_arms, line_of, oneline, path_to, text
+from archscan.frontends.python.syntax import if_arms, line_of, oneline, operands, path_to, text
 from archscan.frontends.python.triggers import is_trigger
 from archscan.frontends.python.values import (
     ExternalV,
@@ -22,10 +22,12 @@ from archscan.frontends.python.values import (
     InstanceV,
     ListV,
     ModuleV,
+    OneOf,
     PartialV,
     Unknown,
     Value,
     depends,
+    is_constant,
     unite,
 )
 from archscan.model.gate import Related, Role
@@ -271,10 +273,28 @@ def _appended(interpreter: Interpreter, before: Value, item: Value) -> Value:
 
 
 def _looped(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:
-    words = binding.value.text or b"" if binding.value is not None else b""
+    assert binding.value is not None
+    items = interpreter.evaluate(binding.value, frame)
+    if isinstance(items, tuple) and 0 < len(items) <= LONGEST_LOOP:
+        if binding.node.type != "identifier":
+            items = tuple(item_of(item, binding.index, interpreter.lanes) for item in items)
+        if len(items) == 1 or all(is_constant(i) for i in items):
+            return items[0] if len(items) == 1 else OneOf(items)
+    words = binding.value.text or b""
     if any(is_trigger(word) for word in re.findall(rb"[A-Za-z_]\w*", words)):
         return parameter(interpreter, binding.name, frame)
     return Unknown((binding.name,))
+
+
+def loop_names(interpreter: Interpreter, target: Node, item: Value) -> dict[str, Value]:
+    """What the target of a loop or comprehension binds for one item; None = nobody knows the item."""
+    if target.type == "identifier":
+        return {text(target): Unknown((text(target),)) if item is None else item}
+    parts = [part for part in operands(target) if part.type == "identifier"]
+    if item is None:
+        return {text(part): Unknown((text(part),)) for part in parts}
+    lanes = interpreter.lanes
+    return {text(p): lanes.lift(lambda v, at=at: item_of(v, at, lanes), item) for at, p in enumerate(parts)}
 
 
 def _note(interpreter: Interpreter, module: Module, node: Node, mark: int) -> None:

@@ -200,6 +200,7 @@ def _numbers(numbers: range) -> Value:
 
 
 _LONGEST_RANGE = 100
+LONGEST_LOOP = 64  # items of a loop that are gone through
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

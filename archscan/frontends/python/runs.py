@@ -13,7 +13,7 @@ from archscan.frontends.python.classes import class_member
 from archscan.frontends.python.frames import DEPTH, STEPS, TRACE, Frame, Outcome, Raise, distinct
 from archscan.frontends.python.lanewise import truth_of
 from archscan.frontends.python.modules import Module
-from archscan.frontends.python.operations import hashable
+from archscan.frontends.python.operations import LONGEST_LOOP, hashable
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import if_arms, line_of, oneline, operands, parameters, statements, text
 from archscan.frontends.python.values import ClassV, FuncV, InstanceV, PartialV, Unknown, Value, depends, unite
@@ -167,6 +167,7 @@ class _Run:
         self.frame = frame
         self.returns: list[tuple[Value, int, tuple[str, ...]]] = []
         self.raises: list[Raise] = []
+        self.left = 0  # lanes that have left the loop around
 
     def block(self, block: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
         """The lanes that leave the block at its end, and the unknown conditions they hang on."""
@@ -194,11 +195,25 @@ class _Run:
         if kind in ("with_statement", "try_statement"):
             body = child(node, "body")
             return self.block(body, live, names) if body is not None else (live, names)
+        if kind in ("continue_statement", "break_statement"):
+            self.left |= live
+            return 0, names
         if kind in ("for_statement", "while_statement"):
-            body = child(node, "body")
-            if body is not None:
-                self.block(body, live, unite(names, (oneline(node.children[0], 20) + " loop",)))
+            return self._loop(node, live, names)
         return live, names
+
+    def _loop(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        """A loop over a literal is gone through for some item; of others nobody knows whether they are entered."""
+        body, source = child(node, "body"), child(node, "right")
+        if body is None:
+            return live, names
+        items = self.interpreter.evaluate(source, self.frame) if source is not None else None
+        sure = isinstance(items, tuple) and 0 < len(items) <= LONGEST_LOOP
+        outer, self.left = self.left, 0
+        marker = () if sure else (oneline(node.children[0], 20) + " loop",)
+        fall, _ = self.block(body, live, unite(names, marker))
+        fall, self.left = fall | self.left, outer
+        return (fall if sure else live), names
 
     def _returned(self, value: list[Node]) -> Value:
         if not value:

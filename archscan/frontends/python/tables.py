@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 from archscan.frontends.python.arms import ASSUMPTIONS, words_near
 from archscan.frontends.python.blocks import scope_of
+from archscan.frontends.python.conditions import always
 from archscan.frontends.python.definitions import definition
 from archscan.frontends.python.effects import block_effect
 from archscan.frontends.python.frames import Frame
@@ -50,9 +51,30 @@ def visit_reader(scan: ModulePass, path: list[Node]) -> None:
     if owner is None or owner.type not in ("identifier", "attribute") or not scan.once(node, "reader"):
         return
     found = definition(text(owner), scan.frame(path), scan.interpreter)
-    table = inner(found[1]) if found is not None and found[0].module is scan.module else _class_value(scan, path, owner)
+    if found is not None and found[0].module is not scan.module:
+        _visit_imported(scan, owner, inner(found[1]), found[0])
+        return
+    table = inner(found[1]) if found is not None else _class_value(scan, path, owner)
     if table is not None and table.type == "dictionary":
         visit_table(scan, scan.module.descend(table.start_byte)[:-1], table)
+
+
+def _visit_imported(scan: ModulePass, owner: Node, table: Node, frame: Frame) -> None:
+    """The gate of a table that another module defines, filed there: what this reader does without a row."""
+    rows = _rows(scan, table, frame)
+    found = _reader(scan, scan.module.descend(owner.start_byte)) if rows else None
+    if found is not None:
+        scan.traced()
+        use = Related(scan.module.path, line_of(found[0]), Role.CALLER, oneline(found[0], 100))
+        emit_table(scan, table, rows, found[1], (use,), frame.module.descend(table.start_byte)[:-1], frame, text(owner))
+
+
+def _rows(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value]]:
+    """The rows of a dict with the values of their keys, if all of these are targets."""
+    pairs = [p for p in operands(table) if p.type == "pair"] if table.type == "dictionary" else []
+    keys = [scan.interpreter.evaluate(k, frame) for p in pairs if (k := child(p, "key")) is not None]
+    complete = len(keys) == len(operands(table)) and names_targets(tuple(keys), scan)
+    return list(zip(pairs, keys, strict=True)) if complete else []
 
 
 def _class_value(scan: ModulePass, path: list[Node], owner: Node) -> Node | None:
@@ -74,10 +96,9 @@ def _class_value(scan: ModulePass, path: list[Node], owner: Node) -> Node | None
 def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
     if not scan.once(table, "table"):
         return
-    pairs = [p for p in operands(table) if p.type == "pair"]
     frame = scan.frame(path)
-    keys = [scan.interpreter.evaluate(k, frame) for p in pairs if (k := child(p, "key")) is not None]
-    if len(pairs) != len(operands(table)) or not names_targets(tuple(keys), scan):
+    rows = _rows(scan, table, frame)
+    if not rows:
         return
     assignment = next((n for n in reversed(path) if n.type == "assignment"), None)
     left = child(assignment, "left") if assignment is not None else None
@@ -86,7 +107,7 @@ def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
     rest, related, is_read = _readers(scan, name, table, frame) if name else (Effect(Does.NOTHING), (), False)
     if not is_read:
         return
-    emit_table(scan, table, pairs, keys, rest, related, path, frame, name)
+    emit_table(scan, table, rows, rest, related, path, frame, name)
 
 
 def _readers(scan: ModulePass, name: str, table: Node, frame: Frame) -> tuple[Effect, tuple[Related, ...], bool]:
@@ -137,11 +158,13 @@ def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
     if spot.type != "comparison_operator" or not any(c.type in ("in", "not in") for c in spot.children):
         return False
     found = definition(text(operands(spot)[-1]), frame, scan.interpreter)
-    table = inner(found[1]) if found is not None and found[0].module is scan.module else None
-    if table is None or table.type != "dictionary":
+    table = inner(found[1]) if found is not None else None
+    if found is None or table is None or table.type != "dictionary":
         return False
+    if found[0].module is not scan.module:
+        return bool(_rows(scan, table, found[0]))  # its reader has told the other module's
     visit_table(scan, scan.module.descend(table.start_byte)[:-1], table)
-    return (table.start_byte, Kind.TABLE.value) in scan.found.gates
+    return (scan.module.path, table.start_byte, Kind.TABLE.value) in scan.found.gates
 
 
 def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect:
@@ -168,27 +191,28 @@ def _asks(scan: ModulePass, key: Node, path: list[Node]) -> bool:
 
 
 def emit_table(
-    scan: ModulePass, table: Node, pairs: list[Node], keys: list[Value], rest: Effect,
+    scan: ModulePass, table: Node, rows: list[tuple[Node, Value]], rest: Effect,
     related: tuple[Related, ...], path: list[Node], frame: Frame, name: str,
 ) -> None:  # fmt: skip
     """Adds the gate of a table, a row per arm."""
-    reach = reach_of(scan, path)
+    module = frame.module
+    reach = reach_of(scan, path) if module is scan.module else always(scan.interpreter)
     arms = []
-    for pair, key in zip(pairs, keys, strict=True):
+    for pair, key in rows:
         own = admitted(scan.interpreter, ListV((key,)), "")
         value = child(pair, "value")
         if own is None or value is None:
             continue
         effective = reach & own
         arms.append(Arm(
-            place=place(pair, scan.module.data), condition=oneline(child(pair, "key") or pair), own=own.truth,
+            place=place(pair, module.data), condition=oneline(child(pair, "key") or pair), own=own.truth,
             truth=effective.truth, assumed=effective.assumed,
             effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120)),
-            unknowns=effective.unknowns, assumes=effective.assumes, body=place(value, scan.module.data),
+            unknowns=effective.unknowns, assumes=effective.assumes, body=place(value, module.data),
         ))  # fmt: skip
     if arms:
         scan.add(Gate(
-            path=scan.module.path, layer=Layer.PYTHON, kind=Kind.TABLE, place=place(table, scan.module.data),
+            path=module.path, layer=Layer.PYTHON, kind=Kind.TABLE, place=place(table, module.data),
             arms=tuple(arms), rest=rest, scope=scope_of(path), reach=reach.truth, related=related,
             near=words_near(scan, table, path), symbols=(name,) if name else (), assumptions=ASSUMPTIONS,
         ))  # fmt: skip

@@ -57,6 +57,26 @@ class SetV(tuple):  # type: ignore[type-arg]
     __slots__ = ()
 
 
+class VersionV(tuple):  # type: ignore[type-arg]
+    """The numbers of a version, zeros at the end left out."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The variable of a loop over a literal: what is asked of it is asked whether one of the items answers."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PatternV:
+    """A compiled regular expression."""
+
+    pattern: str
+
+
 @dataclass(frozen=True, slots=True)
 class DictV:
     """A dict: key, value node and value per row; `open` when rows may be missing."""
