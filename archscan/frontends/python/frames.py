@@ -14,7 +14,7 @@ from archscan.model.gate import Related
 
 END = 1 << 60
 DEPTH = 90
-STEPS = 40_000
+STEPS = 5_000
 TRACE = 16
 MISSING: Any = object()
 
