@@ -54,7 +54,7 @@ def indexes(discovery: Discovery, context: Context) -> list[Indexed]:
         cache = None
         if context.settings.use_cache:
             cache = Cache(default_directory(), discovery.roots, context.settings, context.catalog.digest)
-        ends = registry.front_ends(context.settings.layers)
+        ends = registry.front_ends(context.settings.layers, (source.path for source in discovery.sources))
         wanted = [source for source in discovery.sources if any(end.wants(source.path) for end in ends)]
         known = cache.indexes(discovery.sources) if cache else {}
         with _mapper(None, context.settings.jobs, sum(source.size for source in wanted)) as spread:
@@ -103,7 +103,7 @@ def _scanned(
     from archscan.frontends import registry
 
     began = time.time_ns()
-    ends = registry.front_ends(context.settings.layers)
+    ends = registry.front_ends(context.settings.layers, (source.path for source in sources))
     wanted = [source for source in sources if any(end.wants(source.path) for end in ends)]
     known: dict[str, Indexed] = cache.indexes(sources) if cache else {}
     name = cache.name(sources) if cache else ""

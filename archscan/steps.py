@@ -60,7 +60,7 @@ def gates(indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: i
     """The facts of every file that some front end found worth an index, in path order."""
     project = _Project(context, {})
     quicken()
-    for end in registry.front_ends(context.settings.layers):
+    for end in registry.front_ends(context.settings.layers, (one.path for one in indexed)):
         mine = {one.path: pickle.loads(blob) for one in indexed for name, blob in one.indexes if name == end.name}
         project.linked[end.name] = end.link(mine, context)
         del mine  # each process unpacks its own: a million small objects that forks share are copied when touched
@@ -75,7 +75,7 @@ def _index_chunk(
 ) -> list[Indexed | None]:
     """What the files of a chunk come to; None for those whose content is known."""
     context, overlay = shipped.value
-    ends = registry.front_ends(context.settings.layers)
+    ends = registry.front_ends(context.settings.layers, (task.unread.path for task in chunk))
     quicken()
     found: list[Indexed | None] = []
     for task, source in zip(chunk, read((task.unread for task in chunk), overlay), strict=True):
@@ -107,7 +107,8 @@ def _index_one(source: Source, digest: bytes, ends: Sequence[FrontEnd], context:
 def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[tuple[FileFacts, ...]]:
     """The facts of the files of a chunk, one tuple a file with a member for each front end."""
     project = shipped.value
-    ends = {end.name: end for end in registry.front_ends(project.context.settings.layers)}
+    layers = project.context.settings.layers
+    ends = {end.name: end for end in registry.front_ends(layers, (one.path for one in chunk))}
     return [tuple(_facts(one, ends, project)) for one in chunk]
 
 

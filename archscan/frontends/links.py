@@ -7,28 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from archscan.frontends.cuda.links import links as cuda_links
 from archscan.frontends.protocol import Context
-from archscan.frontends.python.links import builders_of
-from archscan.frontends.python.links import links as python_links
-from archscan.model.facts import FileFacts, Source
+from archscan.model.facts import FileFacts, Link, Source
 
 CUDA_SUFFIXES = (
-    ".cu",
-    ".cuh",
-    ".h",
-    ".hh",
-    ".hpp",
-    ".hxx",
-    ".inl",
-    ".inc",
-    ".ipp",
-    ".c",
-    ".cc",
-    ".cpp",
-    ".cxx",
-    ".jinja",
-)
+    ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".c", ".cc", ".cpp", ".cxx", ".jinja",
+)  # fmt: skip
 
 
 class LinksFrontEnd:
@@ -41,12 +25,8 @@ class LinksFrontEnd:
 
     def index(self, source: Source, context: Context) -> FileFacts | None:
         """The facts of one file; None for a Python file that builds nothing."""
-        python = source.path.endswith(".py")
-        if python:
-            found = python_links(source.data, source.path, builders_of(context.catalog.packages))
-        else:
-            found = cuda_links(source.data, source.path)
-        if python and not found:
+        found = _links(source, context)
+        if found is None:
             return None
         return FileFacts(source.path, len(source.data), source.origin, source.evidence, source.root, links=found)
 
@@ -55,3 +35,15 @@ class LinksFrontEnd:
 
     def gates(self, index: FileFacts, project: None, context: Context) -> FileFacts:
         return index
+
+
+def _links(source: Source, context: Context) -> tuple[Link, ...] | None:
+    """The links of a file; each language is imported where there is a file of it."""
+    if source.path.endswith(".py"):
+        from archscan.frontends.python.links import builders_of
+        from archscan.frontends.python.links import links as python_links
+
+        return python_links(source.data, source.path, builders_of(context.catalog.packages)) or None
+    from archscan.frontends.cuda.links import links as cuda_links
+
+    return cuda_links(source.data, source.path)

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from importlib import import_module
+from typing import NamedTuple, cast
+
 from archscan.frontends.protocol import FrontEnd
 
 
-def front_ends(layers: frozenset[str] = frozenset()) -> tuple[FrontEnd, ...]:
-    """The front ends that serve `layers` (empty = all). Imports only what is asked for."""
-    chosen: list[FrontEnd] = []
-    if not layers or layers & {"preprocessor", "device", "host"}:
-        from archscan.frontends.cuda import CudaFrontEnd
+class _Entry(NamedTuple):
+    """A front end before it is imported."""
 
-        chosen.append(CudaFrontEnd())
-    if not layers or layers & {"python", "jit", "build"}:
-        from archscan.frontends.python import PythonFrontEnd
+    layers: frozenset[str]  # empty = serves all
+    reads: re.Pattern[str]  # paths of which it may want some: what it says of each is `wants`
+    module: str
+    maker: str
 
-        chosen.append(PythonFrontEnd())
-    if not layers or "build" in layers:
-        from archscan.frontends.build import BuildFrontEnd
 
-        chosen.append(BuildFrontEnd())
-    from archscan.frontends.links import LinksFrontEnd
+_ANY = re.compile("")
+_TABLE = (
+    _Entry(frozenset({"preprocessor", "device", "host"}), _ANY, "archscan.frontends.cuda", "CudaFrontEnd"),
+    _Entry(
+        frozenset({"python", "jit", "build"}), re.compile(r"\.pyi?$"), "archscan.frontends.python", "PythonFrontEnd"
+    ),
+    _Entry(
+        frozenset({"build"}),
+        re.compile(r"(?:^|/)CMakeLists\.txt$|\.cmake(?:\.in)?$"),
+        "archscan.frontends.build",
+        "BuildFrontEnd",
+    ),
+    _Entry(frozenset(), _ANY, "archscan.frontends.links", "LinksFrontEnd"),
+)
 
-    chosen.append(LinksFrontEnd())
-    return tuple(chosen)
+
+def front_ends(layers: frozenset[str] = frozenset(), paths: Iterable[str] | None = None) -> tuple[FrontEnd, ...]:
+    """The front ends that serve `layers` (empty = all) and may read some of `paths`. Imports only these."""
+    wanted = [entry for entry in _TABLE if not layers or not entry.layers or layers & entry.layers]
+    if paths is not None:
+        paths = list(paths)
+        wanted = [entry for entry in wanted if any(map(entry.reads.search, paths))]
+    return tuple(cast(FrontEnd, getattr(import_module(entry.module), entry.maker)()) for entry in wanted)
