@@ -6,7 +6,7 @@ import pytest
 
 from archscan.model.gate import Does, Gate, Kind
 from archscan.model.merge import merged
-from tests.test_python_cases import gates, no, scan, yes
+from tests.test_python_cases import UNIVERSE, gates, no, scan, yes
 
 HEAD = "import torch\n"
 GATED = "\n    if {}:\n        return fast(x)\n    return slow(x)\n"
@@ -313,3 +313,21 @@ def test_table_and_list_of_another_module_are_gates_there() -> None:
     assert [(r.path, r.line) for r in table.related] == [("use.py", 7)]
     assert (listed.kind, listed.place.line, listed.rest.message) == (Kind.ALLOW_LIST, 5, "unsupported")
     assert yes(listed) == {90, 100}
+
+
+def test_capability_as_one_number() -> None:
+    gate = deciding("cap is not None and int(cap.to_int()) == 103", "cap = platform.get_device_capability()\n")
+    assert yes(gate) == {103}
+
+
+def test_generation_in_a_name_that_nobody_defines() -> None:
+    """10.0 surely is a Blackwell; whether 12.0 is one differs from project to project."""
+    (arm,) = deciding("platform().is_blackwell").arms
+    assert {t.sm for t in UNIVERSE.members(arm.own.yes)} == {100, 103}
+    assert {90, 89} <= {t.sm for t in UNIVERSE.members(arm.own.no)}
+    assert 120 not in {t.sm for t in UNIVERSE.members(arm.own.yes | arm.own.no)}
+
+
+def test_generation_or_newer_in_a_name() -> None:
+    gate = deciding("platform().is_hopper_plus")
+    assert {90, 100, 120} <= yes(gate) and 89 in no(gate)

@@ -11,7 +11,16 @@ from tree_sitter import Node
 from archscan.frontends.python.classes import attribute, row
 from archscan.frontends.python.frames import MISSING, Frame, Outcome
 from archscan.frontends.python.lanewise import common_to, logical, truth_of
-from archscan.frontends.python.operations import BUILTINS, CALLABLE, COMPARE, METHODS, apply, apply_method, spellings
+from archscan.frontends.python.operations import (
+    BUILTINS,
+    CALLABLE,
+    COMPARE,
+    METHODS,
+    apply,
+    apply_method,
+    is_capability,
+    spellings,
+)
 from archscan.frontends.python.scopes import Binding
 from archscan.frontends.python.syntax import arguments, line_of, oneline, text
 from archscan.frontends.python.syntax import field as child
@@ -49,6 +58,7 @@ _LOOKED_AT = 2000
 _LONGEST_PATTERN = 200  # of those that names of targets are matched with
 _VERSIONS = frozenset({"Version", "LooseVersion", "parse_version", "parse"})
 _MATCHERS = frozenset({"re.match", "re.fullmatch", "re.search"})
+_AS_NUMBER = frozenset({"to_int", "as_int"})
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -80,11 +90,11 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
                 return Outcome(known, outcome.raises)
             return Outcome(Unknown((oneline(node, 60),), outcome.value.arch), outcome.raises)
         return outcome
-    if isinstance(callee, Split):
-        return Outcome(Unknown((oneline(node, 60),), True))
     known = _by_name(interpreter, name, text(function), node)
     if known is not MISSING:
         return Outcome(known)
+    if isinstance(callee, Split):
+        return Outcome(_each(interpreter, callee, tuple(interpreter.evaluate(a, frame) for a in positional), node))
     return Outcome(Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame)))
 
 
@@ -292,6 +302,15 @@ def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node:
     return unknown if isinstance(value, Unknown) else value
 
 
+def _each(interpreter: Interpreter, callee: Split, args: tuple[Value, ...], node: Node) -> Value:
+    """What a method gives whose owner differs from target to target."""
+    unknown = Unknown((oneline(node, 60),), True)
+    return interpreter.lanes.merge(
+        (_method(interpreter, one, args, node) if isinstance(one, BuiltinMethod) else unknown, mask)
+        for one, mask in callee.groups
+    )
+
+
 def _named_attribute(interpreter: Interpreter, holder: Value, name: str) -> Value:
     lanes = interpreter.lanes
     return lanes.merge((attribute(interpreter, one, name, name), mask) for one, mask in lanes.groups(holder))
@@ -310,6 +329,8 @@ def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, 
         return common_to(interpreter.lanes, method.owner, args[0])
     if isinstance(method.owner, Capability):
         return _capability_method(interpreter, method.name, args, unknown)
+    if method.name in _AS_NUMBER and is_capability(method.owner):
+        return method.owner[0] * 10 + method.owner[1]
     if method.name not in METHODS:
         return unknown
     value = (
@@ -319,7 +340,7 @@ def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, 
 
 
 def _capability_method(interpreter: Interpreter, name: str, args: tuple[Value, ...], unknown: Value) -> Value:
-    if name in ("to_int", "as_int"):
+    if name in _AS_NUMBER:
         return interpreter.lanes.sm
     if name in ("replace", "strip", "lower", "removeprefix", "lstrip", "rstrip"):
         return Capability(False)

@@ -31,7 +31,21 @@ _BUILD = re.compile(r"^has_sm_?(\d{2,3})([afx]?)(?:_\w+)?$")
 _PREDICATE = re.compile(
     r"^_*(?:is|has|use|device_is)_(?:nvidia_)?(?:cuda_)?sm_?(\d{2,3})([afx]?)(?:_?(?:supported|family|device|gpu))?$"
 )
-_PROPERTIES = re.compile(r"prop|cap\b|capab|\bcc\b|device_info|gpu_info", re.IGNORECASE)
+_GENERATION = re.compile(
+    r"^_*(?:is|has|use|on)_(?:nvidia_|cuda_)?(volta|turing|ampere|ada|hopper|blackwell)"
+    r"(_?(?:plus|or_(?:newer|later|above|higher)|and_(?:newer|later|above)|or_better))?(?:_(?:gpu|device|arch|supported|family))?$",
+    re.IGNORECASE,
+)
+# Those are surely of the generation; newer ones are to some and not to others: is_blackwell may take 12.0 or not.
+_GENERATIONS = {
+    "volta": (70, 70),
+    "turing": (75, 75),
+    "ampere": (80, 87),
+    "ada": (89, 89),
+    "hopper": (90, 90),
+    "blackwell": (100, 109),
+}
+_PROPERTIES = re.compile(r"prop|arch_version|cap\b|capab|\bcc\b|device_info|gpu_info", re.IGNORECASE)
 
 
 _OTHER = re.compile(
@@ -83,8 +97,7 @@ class Knowledge:
         build = _BUILD.match(name)
         if build:
             return _named(int(build[1]), build[2], lanes)
-        predicate = _PREDICATE.match(name)
-        return _named(int(predicate[1]), predicate[2] or "x", lanes) if predicate else None
+        return _by_convention(name, lanes)
 
     def seed_unknown(self, name: str, source: str, lanes: Lanes) -> Value | None:
         """What a name carries by convention although nobody can tell what it was assigned."""
@@ -112,8 +125,7 @@ class Knowledge:
             predicate = self.predicates.get(key)
             if predicate is not None:
                 return _predicate(predicate, lanes)
-        seeded = _PREDICATE.match(name)
-        return _named(int(seeded[1]), seeded[2] or "x", lanes) if seeded else None
+        return _by_convention(name, lanes)
 
     def stated(self, full: str, lanes: Lanes) -> Value | None:
         """What a whole expression with a call in it is known to give: get_platform().is_sm90."""
@@ -134,6 +146,19 @@ class Knowledge:
         function = call.child_by_field_name("function")
         words = text(function).rsplit(".", 1)[-1].lower() if function is not None else ""
         return any(w in words for w in ("require", "check", "ensure", "assert", "valid", "verify", "raise"))
+
+
+def _by_convention(name: str, lanes: Lanes) -> Value | None:
+    """What an unscanned predicate answers as far as its name tells; None if it tells nothing."""
+    predicate = _PREDICATE.match(name)
+    if predicate:
+        return _named(int(predicate[1]), predicate[2] or "x", lanes)
+    generation = _GENERATION.match(name)
+    if not generation:
+        return None
+    first, last = _GENERATIONS[generation[1].lower()]
+    newer: Value = True if generation[2] else Unknown((name,), True)
+    return lanes.by_target(lambda t: False if t.sm < first else True if t.sm <= last else newer)
 
 
 def _named(digits: int, suffix: str, lanes: Lanes) -> Value:
