@@ -239,7 +239,8 @@ def test_any_text_has_an_answer(text: str) -> None:
 
 
 def test_directives_as_expressions() -> None:
-    from archscan.frontends.cuda.conditions import condition_text, names_in
+    from archscan.frontends.cuda.conditions import condition_text
+    from archscan.frontends.cuda.tokens import names_in
 
     assert condition_text("ifdef", " X ") == condition_text("elifdef", "X // c") == "defined(X)"
     assert condition_text("ifndef", "X") == condition_text("elifndef", "X") == "!defined(X)"

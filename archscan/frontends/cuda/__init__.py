@@ -80,7 +80,9 @@ class CudaFrontEnd:
 
     def link(self, indexes: Mapping[str, CudaIndex], context: Context) -> CudaProject:
         """The project's macros, and its host code."""
-        macros = link({path: index.directives for path, index in indexes.items()}, _tools(ContextKey(context)).compiler)
+        tools = _tools(ContextKey(context))
+        directives = {path: index.directives for path, index in indexes.items()}
+        macros = link(directives, tools.compiler, tools.evaluator)
         hosts = {path: index.host for path, index in indexes.items() if index.host is not None}
         return CudaProject(macros, host_link(hosts, context))
 

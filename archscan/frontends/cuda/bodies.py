@@ -10,8 +10,10 @@ from archscan.model.gate import NOTHING, Does, Effect
 
 LARGEST_READ = 1 << 18  # of a larger body only the beginning is read for calls
 
-_LITERAL = rb'"(?:[^"\\\n]|\\.)*"|(?<!\w)\'(?:[^\'\\\n]|\\.)*\''
-_STRIP = re.compile(rb"(" + _LITERAL + rb")|//(?:[^\n]|\\\r?\n)*|/\*.*?(?:\*/|\Z)|\\\r?\n", re.S)
+# Every alternative begins with a literal byte, so that searches skip to one of those bytes
+_LITERAL = rb'"(?:[^"\\\n]|\\.)*"|\'(?<!\w\')(?:[^\'\\\n]|\\.)*\''
+_STRIP = re.compile(_LITERAL + rb"|//(?:[^\n]|\\\r?\n)*|/\*.*?(?:\*/|\Z)|\\\r?\n", re.S)
+_MARK = re.compile(_LITERAL + rb"|\(|\)|\{|\}|;")
 _BLANKS = re.compile(rb"\s+")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w*)[ \t]*([^\n]*)", re.M)
 _CALL = re.compile(rb"(?<![\w.#>])([A-Za-z_]\w*(?:::\w+)*)\s*(?:<[^;(){}]{0,200}>)?\s*\(")
@@ -57,7 +59,7 @@ def stripped(body: bytes) -> bytes:
     """The body without comments and continuations; literals stay."""
     if b"/" not in body and b"\\" not in body:
         return body
-    return _STRIP.sub(lambda m: m[1] or b" ", body)
+    return _STRIP.sub(lambda m: m[0] if m[0].startswith((b'"', b"'")) else b" ", body)
 
 
 def is_plainly_work(body: bytes) -> bool:
@@ -156,7 +158,7 @@ def _split(code: bytes) -> list[bytes]:
     """The statements of stripped code, control prefixes and braces removed."""
     pieces: list[bytes] = []
     depth = start = 0
-    for match in re.finditer(_LITERAL + rb"|[(){};]", code):
+    for match in _MARK.finditer(code):
         char = match[0]
         if char == b"(":
             depth += 1

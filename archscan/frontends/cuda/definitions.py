@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from archscan.frontends.cuda.conditions import mentioned, names_in
 from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.macros import defined_name, parse_define
+from archscan.frontends.cuda.tokens import mentioned, names_in
 
 _PASTED = re.compile(
     r"(\w{4,})\s*##"

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from archscan.frontends.cuda.arms import ArmFacts, BodyFacts, Recogniser, arm_facts, body_facts, conjuncts, near
-from archscan.frontends.cuda.conditions import Evaluator, names_in
+from archscan.frontends.cuda.conditions import Evaluator
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.index import DirectiveIndex
 from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.cuda.project import MacroTable
 from archscan.frontends.cuda.target_macros import TargetCall, query
+from archscan.frontends.cuda.tokens import names_in
 from archscan.frontends.cuda.walk import ArmTruth, ChainTruth, Environment, Stop, Walk
 from archscan.model.facts import Undecided
 from archscan.model.gate import Arm, Does, FeatureUse, Gate, Kind, Layer, Place, Related, Scope

@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from archscan.frontends.cuda.conditions import names_in
 from archscan.frontends.cuda.directives import CONDITIONALS, Directive, scan
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.scopes import Function, Scopes
 from archscan.frontends.cuda.structure import Conditional, structure
 from archscan.frontends.cuda.target_macros import TargetCall, target_calls
+from archscan.frontends.cuda.tokens import names_in
 from archscan.model.facts import Undecided
 from archscan.model.gate import Scope
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from archscan.frontends.cuda.conditions import Evaluator, names_in
+from archscan.frontends.cuda.conditions import Evaluator
 from archscan.frontends.cuda.definitions import Definitions, definitions, needed_names
 from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.cuda.index import DirectiveIndex
 from archscan.frontends.cuda.macros import State, defined_name, joined
+from archscan.frontends.cuda.tokens import names_in
 from archscan.frontends.cuda.walk import Environment, Outside, Walk, weaker
 from archscan.model.gate import Related, Role, Via
 
@@ -92,7 +93,7 @@ def _joined(exports: list[Export], via: Via) -> tuple[State, Via]:
     return joined([export.state for export in exports]), via
 
 
-def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTable:
+def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: Evaluator) -> MacroTable:
     """The table of a project from the indexes of its files."""
     needed, pasted = needed_names(index.events for index in indexes.values())
     defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guard_start, needed))}
@@ -103,7 +104,6 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler) -> MacroTabl
     includes = Includes({path: index.includes for path, index in indexes.items()})
     flags = {name: _flags(name, dependencies, compiler) for name in derived}
     table = MacroTable(derived, features, tracked, {}, includes, _sites(defined, derived), needed, flags)
-    evaluator = Evaluator(compiler.everything)
     programs = {p: _program(indexes[p], tracked) for p, d in defined.items() if not tracked.isdisjoint(d)}
     for _ in range(_MOST_ROUNDS):
         exports = _round(programs, table, compiler, evaluator)

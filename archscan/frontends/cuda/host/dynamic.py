@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterator
 
 from archscan.frontends.cuda.host.lowering import expression
-from archscan.frontends.cuda.host.sites import SIZES, Definitions, Finder, RawSite, Reading, commented, is_in_word, word_start
+from archscan.frontends.cuda.host.sites import (
+    SIZES,
+    Definitions,
+    Finder,
+    RawSite,
+    Reading,
+    commented,
+    is_in_word,
+    word_start,
+)
 from archscan.frontends.cuda.host.syntax import Expr
 from archscan.model.facts import SiteKind
 from archscan.model.gate import Place
@@ -119,14 +128,15 @@ def _counted(text: bytes) -> bytes:
     return re.sub(rb"\bstatic_cast<[^<>]*>", b"", _SIZE_OF.sub(number, text))
 
 
-def _site(
-    data: bytes, name: bytes, size: bytes, match: re.Match[bytes], lines: Reading
-) -> RawSite | None:
+def _site(data: bytes, name: bytes, size: bytes, match: re.Match[bytes], lines: Reading) -> RawSite | None:
     place = lines.place(word_start(data, match.start()), match.end())
     value = expression(size, place)
     if value is None or b"sizeof" in size:
         return None
-    names = {**dict(_nearest(lines.definitions, size, match.start())), **dict(_locals(data, size, match.start(), place))}
+    names = {
+        **dict(_nearest(lines.definitions, size, match.start())),
+        **dict(_locals(data, size, match.start(), place)),
+    }
     return RawSite(
         SiteKind.DYNAMIC_SHARED, name.decode("utf-8", "replace"), place, sizes=(value,), names=tuple(names.items())
     )

@@ -48,7 +48,8 @@ SIZES = {
 _MACRO = re.compile(rb"define[ \t]+(\w+)[ \t]+([^\n]+)")
 _CONSTANT = re.compile(rb"const(?:expr)?\b[^;={}()\n]*?\b(\w+)\s*=\s*([^;{}]+);")
 _REFUSING = (
-    b"CHECK", b"ERROR", b"THROW", b"ASSERT", b"ENFORCE", b"FAIL", b"throw ", b"printf", b"assert", b"RuntimeCheck", b"Panic",
+    b"CHECK", b"ERROR", b"THROW", b"ASSERT", b"ENFORCE", b"FAIL", b"throw ", b"printf", b"assert", b"RuntimeCheck",
+    b"Panic",
 )  # fmt: skip
 _TO_MESSAGE = re.compile(rb"(?:(?<=throw )|\w*\s*\()[^;\"#]{0,400}\"")
 _WAIT = (b"cudaGridDependencySynchronize", b"griddepcontrol.wait", b"wait_on_dependent_grids")
@@ -288,9 +289,7 @@ def _shared(data: bytes, lines: Reading) -> Iterator[RawSite]:
         unit = SIZES.get(kind.split("<")[0].removeprefix("std::"), 0) or SIZES.get(kind.split()[0], 0)
         if b"extern" in before or not unit or commented(data, match.start()):
             continue
-        yield from _resource(
-            SiteKind.STATIC_SHARED, match["name"], lines, match, _SIZE.findall(match["sizes"]), unit
-        )
+        yield from _resource(SiteKind.STATIC_SHARED, match["name"], lines, match, _SIZE.findall(match["sizes"]), unit)
 
 
 def _resource(
