@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,9 +11,8 @@ from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.macros import defined_name, parse_define
 from archscan.frontends.cuda.tokens import mentioned, names_in
 
-_PASTED = re.compile(
-    r"(\w{4,})\s*##"
-)  # pasting puts it in front, like an undefined name that ends in "_": any macro that begins so may be meant
+# Pasting puts it in front, like an undefined name that ends in "_": any macro that begins so may be meant
+_PASTED = re.compile(r"(\w{4,})\s*##")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,15 @@ class Definitions:
 def needed_names(files: Iterable[Sequence[Directive]]) -> tuple[frozenset[str], frozenset[str]]:
     """The names that conditions mention, with those behind the bodies of such macros; the ones that pasting makes."""
     bodies: dict[str, set[str]] = {}
-    queue: list[str] = []
+    conditions: dict[str, None] = {}
     for events in files:
         for event in events:
             if event.name == "define":
                 bodies.setdefault(defined_name(event.text), set()).add(event.text)
             elif event.text and event.name in CONDITIONALS:
-                queue += names_in(event.text)
+                conditions[event.text] = None
+    queue = [name for text in conditions for name in names_in(text)]
+    ordered = sorted(bodies)
     found: set[str] = set()
     prefixes: set[str] = set()
     pasted: set[str] = set()
@@ -47,10 +49,16 @@ def needed_names(files: Iterable[Sequence[Directive]]) -> tuple[frozenset[str], 
             fresh -= prefixes
             if fresh:
                 prefixes |= fresh
-                made = [other for other in bodies if other.startswith(tuple(fresh))]
+                made = [other for prefix in fresh for other in _beginning(ordered, prefix)]
                 pasted.update(made)
                 queue += made
     return frozenset(found), frozenset(pasted)
+
+
+def _beginning(ordered: Sequence[str], prefix: str) -> Sequence[str]:
+    """Of names in order, those that begin so."""
+    start = bisect_left(ordered, prefix)
+    return ordered[start : bisect_left(ordered, prefix + chr(0x10FFFF), start)]
 
 
 def definitions(events: Sequence[Directive], guard_start: int, needed: frozenset[str]) -> Mapping[str, Definitions]:

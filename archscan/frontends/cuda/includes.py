@@ -20,8 +20,9 @@ class Includes:
         self._bits = {path: 1 << i for i, path in enumerate(self.written)}
         by_name = _by_name(self.written)
         edges: dict[str, list[str]] = {}
+        known: dict[tuple[str, str], list[str]] = {}
         for path, includes in self.written.items():
-            found = [(include, _resolve(path, include, by_name)) for include in includes]
+            found = [(include, _resolve(path, include, by_name, known)) for include in includes]
             edges[path] = [target for _, targets in found for target in targets]
             self._unscanned[path] = frozenset(include for include, targets in found if not targets)
         self._reach = _reached(edges, self._bits)
@@ -45,12 +46,25 @@ def _by_name(paths: Mapping[str, object]) -> dict[str, list[str]]:
     return found
 
 
-def _resolve(path: str, include: str, by_name: dict[str, list[str]]) -> list[str]:
-    """The scanned files that an include may mean: beside the file, else by suffix the ones nearest in the tree."""
-    if not include:
+def _resolve(
+    path: str, include: str, by_name: dict[str, list[str]], known: dict[tuple[str, str], list[str]]
+) -> list[str]:
+    """The scanned files that an include may mean: beside the file, else by suffix the ones nearest in the tree.
+
+    `known` remembers answers by directory.
+    """
+    if include.rpartition("/")[2] not in by_name:
         return []
-    candidates = by_name.get(posixpath.basename(include), ())
-    beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), include))
+    directory = path.rpartition("/")[0]
+    found = known.get((directory, include))
+    if found is None:
+        candidates = by_name[include.rpartition("/")[2]]
+        found = known[directory, include] = _meant(path, directory, include, candidates)
+    return found
+
+
+def _meant(path: str, directory: str, include: str, candidates: list[str]) -> list[str]:
+    beside = posixpath.normpath(posixpath.join(directory, include))
     if beside in candidates:
         return [beside]
     suffix = "/" + posixpath.normpath(include).lstrip("./")
