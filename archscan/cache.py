@@ -81,12 +81,20 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What one front end says of a tree: an edit in one language leaves the others' parts as they are."""
+
+    digest: bytes  # of the contents and places of the files that it is about
+    files: tuple[FileFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Content of a `.facts` file."""
 
     digest: bytes  # of all contents
     place: str
-    files: tuple[FileFacts, ...]
+    parts: dict[str, Part]  # by front end
     totals: Any  # what the pipeline counted
 
 
@@ -179,12 +187,12 @@ class Cache:
         if self._tree is None or len(self._tree.entries) != len(sources) or not all(map(self.trusted, sources)):
             return None
         digests = (entry[1] for source in sources if (entry := self._tree.entries[source.path])[1])
-        return self.snapshot(self._tree.snapshot, combined(digests))
+        found = self.snapshot(self._tree.snapshot)
+        return found if found is not None and found.digest == combined(digests) else None
 
-    def snapshot(self, name: str, digest: bytes) -> Snapshot | None:
-        """The facts of a tree by the names and contents of its files."""
-        found = self._keeper.load(f"{name}.facts", Snapshot)
-        return found if found is not None and found.digest == digest else None
+    def snapshot(self, name: str) -> Snapshot | None:
+        """The facts of files of these names as they last were, or else those that this place had; see their digest."""
+        return self._either(name, ".facts", Snapshot)
 
     def name(self, sources: Iterable[Unread]) -> str:
         """The name of the snapshot for files of these paths and origins."""
@@ -192,8 +200,12 @@ class Cache:
 
     def indexes(self, sources: Sequence[Unread]) -> dict[str, Any]:
         """The indexes of these paths as they last were, here or in a tree of the same names, by path."""
-        names = (self.name(sources), self._tree.snapshot if self._tree else "")
-        return next((found for name in names if name and (found := self._keeper.load(f"{name}.index", dict))), {})
+        return self._either(self.name(sources), ".index", dict) or {}
+
+    def _either(self, name: str, suffix: str, kind: type) -> Any:
+        """What is kept under this name or under the name that this place had; None if neither is there."""
+        names = dict.fromkeys((name, self._tree.snapshot if self._tree else name))
+        return next((found for name in names if (found := self._keeper.load(name + suffix, kind))), None)
 
     def keep_tree(self, name: str, sources: Iterable[Unread], digests: Mapping[str, bytes], began_ns: int) -> None:
         """Remembers the files of this place; those that no front end wants have no digest and change nothing."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from archscan.cache import Cache, Snapshot, combined, default_directory
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Facts, Failed, FileFacts, Skipped, Source
+from archscan.model.merge import merged
 from archscan.sources import Discovery, Unread
 from archscan.sources.listing import listing
 from archscan.workers import Mapper, cores, local
@@ -110,18 +111,18 @@ def _scanned(
     with _mapper(mapper, context.settings.jobs, sum(source.size for source in wanted)) as (spread, parts):
         indexed = _indexed(wanted, known, context, overlay, (spread, parts), cache, watch)
         digest = combined(one.digest for one in indexed)
-        unchanged = cache.snapshot(name, digest) if cache else None
+        kept = cache.snapshot(name) if cache else None
         keeps = cache is not None and all(one.digest for one in indexed)
-        if unchanged is None:
+        if kept is None or kept.digest != digest:
             if cache and keeps:
                 cache.keep_indexes(name, {one.path: one for one in indexed})
-            files = steps.gates(indexed, context, spread, parts)
-            snapshot = Snapshot(digest, cache.place if cache else "", files, _totals(indexed))
+            found = steps.gates(indexed, context, spread, parts, kept.parts if kept else {})
+            snapshot = Snapshot(digest, cache.place if cache else "", found, _totals(indexed))
         else:
-            snapshot = _moved(unchanged, indexed) if cache and unchanged.place != cache.place else unchanged
+            snapshot = _moved(kept, indexed) if cache and kept.place != cache.place else kept
     if cache and keeps:
         cache.keep_tree(name, sources, {one.path: one.digest for one in indexed}, began)
-        if unchanged is None:
+        if kept is None or kept.digest != digest:
             cache.keep_facts(name, snapshot)
     return snapshot
 
@@ -160,7 +161,11 @@ def _at(indexed: Indexed, unread: Unread) -> Indexed:
 def _moved(snapshot: Snapshot, indexed: Sequence[Indexed]) -> Snapshot:
     """The facts of a tree that was read at another place."""
     outcomes = {one.path: one.outcome for one in indexed}
-    return replace(snapshot, files=tuple(_placed(facts, outcomes[facts.path]) for facts in snapshot.files))
+    parts = {
+        name: replace(part, files=tuple(_placed(facts, outcomes[facts.path]) for facts in part.files))
+        for name, part in snapshot.parts.items()
+    }
+    return replace(snapshot, parts=parts)
 
 
 def _placed(facts: FileFacts, outcome: Source | Skipped | Failed) -> FileFacts:
@@ -181,7 +186,7 @@ def _totals(indexed: Sequence[Indexed]) -> Totals:
 def _facts(discovery: Discovery, snapshot: Snapshot) -> Facts:
     totals: Totals = snapshot.totals
     return Facts(
-        files=snapshot.files,
+        files=merged(facts for part in snapshot.parts.values() for facts in part.files),
         skipped=tuple(sorted((*discovery.skipped, *totals.skipped), key=lambda s: s.path)),
         failed=tuple(sorted((*discovery.failed, *totals.failed), key=lambda f: f.path)),
         roots=discovery.roots,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from archscan.cache import Part
 from archscan.frontends import registry
 from archscan.frontends.protocol import Context, FrontEnd
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
-from archscan.model.merge import merged
 from archscan.quick import quicken
 from archscan.sources import Unread, read
 from archscan.workers import Died, Mapper, Shipped
@@ -56,18 +56,59 @@ def index(
         yield _crashed(task.unread, one) if isinstance(one, Died) else one
 
 
-def gates(indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int) -> tuple[FileFacts, ...]:
-    """The facts of every file that some front end found worth an index, in path order."""
+def gates(
+    indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int, kept: Mapping[str, Part]
+) -> dict[str, Part]:
+    """What each front end says of the files that it found worth an index; parts of `kept` that still hold stay."""
     project = _Project(context, {})
+    found: dict[str, Part] = {}
     quicken()
     for end in registry.front_ends(context.settings.layers, (one.path for one in indexed)):
-        mine = {one.path: pickle.loads(blob) for one in indexed for name, blob in one.indexes if name == end.name}
-        project.linked[end.name] = end.link(mine, context)
-        del mine  # each process unpacks its own: a million small objects that forks share are copied when touched
-    tasks = [one for one in indexed if one.indexes]
+        mine = [one for one in indexed if end.name in dict(one.indexes)]
+        found[end.name] = Part(_about(mine), ())
+        if end.name in kept and kept[end.name].digest == found[end.name].digest:
+            found[end.name] = kept[end.name]
+        else:
+            # Each process unpacks its own: a million small objects that forks share are copied when touched.
+            project.linked[end.name] = end.link({one.path: _index(one, end.name) for one in mine}, context)
+    facts = _gates(indexed, project, mapper, parts)
+    return {name: replace(part, files=facts[name]) if name in facts else part for name, part in found.items()}
+
+
+def _about(indexed: Iterable[Indexed]) -> bytes:
+    """What stands for these files: their contents and where they lie."""
+    digest = hashlib.sha256()
+    for one in indexed:
+        digest.update(repr(one.outcome).encode("utf-8", "surrogatepass") + one.digest)
+    return digest.digest()
+
+
+def _index(one: Indexed, end: str) -> Any:
+    return pickle.loads(dict(one.indexes)[end])
+
+
+def _gates(
+    indexed: Sequence[Indexed], project: _Project, mapper: Mapper, parts: int
+) -> dict[str, tuple[FileFacts, ...]]:
+    """The facts by front end, for those that the project is linked for."""
+    trimmed = [
+        one._replace(indexes=tuple((name, blob) for name, blob in one.indexes if name in project.linked))
+        for one in indexed
+    ]
+    tasks = [one for one in trimmed if one.indexes]
     weights = [sum(len(blob) for _, blob in one.indexes) for one in tasks]
-    found = _spread(mapper, partial(_gates_chunk, Shipped(project)), _chunks(tasks, parts, weights))
-    return merged(facts for one in found if not isinstance(one, Died) and one is not None for facts in one)
+    found: dict[str, list[FileFacts]] = {name: [] for name in project.linked}
+    answers = _spread(mapper, partial(_gates_chunk, Shipped(project)), _chunks(tasks, parts, weights))
+    for task, answer in zip(tasks, answers, strict=True):
+        for name, facts in _lost(task, answer) if isinstance(answer, Died) else answer:
+            found[name].append(facts)
+    return {name: tuple(facts) for name, facts in found.items()}
+
+
+def _lost(one: Indexed, died: Died) -> list[tuple[str, FileFacts]]:
+    """What is said of a file whose process died."""
+    problem = f"the process that judged it died ({died.reason}); please report it"
+    return [(name, _placed(FileFacts(one.path, one.size, problems=(problem,)), one)) for name, _ in one.indexes[:1]]
 
 
 def _index_chunk(
@@ -104,21 +145,20 @@ def _index_one(source: Source, digest: bytes, ends: Sequence[FrontEnd], context:
     return Indexed(source.path, digest, size, replace(source, data=b""), tuple(packed))
 
 
-def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[tuple[FileFacts, ...]]:
-    """The facts of the files of a chunk, one tuple a file with a member for each front end."""
+def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[list[tuple[str, FileFacts]]]:
+    """The facts of the files of a chunk by front end."""
     project = shipped.value
     layers = project.context.settings.layers
     ends = {end.name: end for end in registry.front_ends(layers, (one.path for one in chunk))}
-    return [tuple(_facts(one, ends, project)) for one in chunk]
+    return [[(name, _facts(one, ends[name], project)) for name, _ in one.indexes] for one in chunk]
 
 
-def _facts(one: Indexed, ends: Mapping[str, FrontEnd], project: _Project) -> Iterator[FileFacts]:
-    for name, blob in one.indexes:
-        try:
-            facts = ends[name].gates(pickle.loads(blob), project.linked[name], project.context)
-        except Exception as error:
-            facts = FileFacts(one.path, one.size, problems=(_internal(error),))
-        yield _placed(facts, one)
+def _facts(one: Indexed, end: FrontEnd, project: _Project) -> FileFacts:
+    try:
+        facts = end.gates(_index(one, end.name), project.linked[end.name], project.context)
+    except Exception as error:
+        facts = FileFacts(one.path, one.size, problems=(_internal(error),))
+    return _placed(facts, one)
 
 
 def _placed(facts: FileFacts, one: Indexed) -> FileFacts:

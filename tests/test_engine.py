@@ -72,12 +72,27 @@ class Placed(Words):
         return super().link({path: words[1:] for path, words in indexes.items()}, context)
 
     def gates(self, index: tuple[str, ...], project: dict[str, int], context: Context) -> FileFacts:
+        judged.append(index[0])
+        if b"dies" in " ".join(index).encode():
+            os.kill(os.getpid(), signal.SIGKILL)
         return replace(super().gates(index[1:], project, context), path=index[0])
+
+
+judged: list[str] = []  # paths whose gates this process asked for
+
+
+class Others(Placed):
+    """Another front end, for another language."""
+
+    name = "others"
+
+    def wants(self, path: str) -> bool:
+        return path.endswith(".py")
 
 
 @pytest.fixture(autouse=True)
 def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
-    monkeypatch.setattr(registry, "front_ends", lambda layers=frozenset(): (Placed(),))
+    monkeypatch.setattr(registry, "front_ends", lambda layers=frozenset(), paths=None: (Placed(),))
     monkeypatch.setattr(engine, "_ALONE", 0)
     monkeypatch.setattr(cache, "_code", str)  # an edit of archscan while its tests run is no change of theirs
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -209,6 +224,28 @@ def test_only_what_changed_is_read_again(project: Path, words: list[str]) -> Non
     changed = scan(project, cached=True)
     assert sorted(words) == ["d0/f03.cu", "d1/added.cu"]
     assert changed == scan(project)
+
+
+def test_an_edit_in_one_language_leaves_the_other(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "front_ends", lambda layers=frozenset(), paths=None: (Placed(), Others()))
+    (project / "d1/a.py").write_text("alpha beta")
+    (project / "d1/b.py").write_text("alpha")
+    scan(project, cached=True)
+    judged.clear()
+    (project / "d1/a.py").write_text("alpha gamma")
+    changed = scan(project, cached=True)
+    assert sorted(judged) == ["d1/a.py", "d1/b.py"]
+    assert changed == scan(project)
+    (project / "d1/c.py").write_text("new")
+    (project / "d1/f01.cu").unlink()
+    assert scan(project, cached=True) == scan(project)
+
+
+def test_a_file_whose_gates_kill_the_process_is_named(project: Path) -> None:
+    (project / "d0/f03.cu").write_text("this dies")
+    facts = {one.path: one for one in scan(project, 2).files}
+    assert "died (signal 9)" in facts["d0/f03.cu"].problems[0]
+    assert not any(one.problems for path, one in facts.items() if path != "d0/f03.cu")
 
 
 def test_touching_a_file_changes_nothing(project: Path, words: list[str]) -> None:
@@ -378,7 +415,7 @@ def test_indexes_of_the_real_front_ends_come_back(tmp_path: Path, monkeypatch: p
     snapshots = [p for p in cache.default_directory().iterdir() if p.suffix == ".facts"]
     loaded = memory._keeper.load(snapshots[0].name, cache.Snapshot)
     assert loaded is not None
-    assert loaded.files == facts.files
+    assert engine.merged(f for part in loaded.parts.values() for f in part.files) == facts.files
 
 
 class TestOutcomes:
