@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from archscan.frontends.cuda.links import links as cuda_links
@@ -26,6 +25,8 @@ class Code:
         self.builders = builders
         self._load = load
         self._bytes: dict[str, bytes] = {}
+        self._naming: dict[str, list[str]] = {}
+        self._spaces: dict[str, list[str]] = {}
         self._modules: dict[str, python_calls.Module] = {}
         self._outlines: dict[str, python_calls.Module] = {}
         self._units: dict[str, cuda_calls.Unit] = {}
@@ -78,25 +79,61 @@ class Code:
     def holding(self, name: str, paths: Iterable[str]) -> list[str]:
         """Those of `paths` in which `name` occurs as a whole word."""
         needle = name.encode("utf-8", "backslashreplace")
-        word = re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(needle))
-        return [path for path in paths if needle in (data := self.peek(path)) and word.search(data)]
+        return [path for path in paths if any(_words(needle, self.peek(path)))]
+
+    def naming(self, name: str) -> list[str]:
+        """Python files in which `name` occurs as a whole word."""
+        if name not in self._naming:
+            self._naming[name] = self.holding(name, self.python)
+        return self._naming[name]
 
     def calling(self, name: str) -> list[str]:
         """Python files in which `name` is followed by an argument list."""
         needle = name.encode("utf-8", "backslashreplace")
-        call = re.compile(rb"(?<!\w)(?<!def )(?<!class )%s\(" % re.escape(needle))
-        return [path for path in self.python if needle in (data := self.data(path)) and call.search(data)]
+        return [path for path in self.naming(name) if any(_calls(needle, self.data(path)))]
 
-    def containing(self, text: str) -> list[str]:
-        """Python files in which `text` occurs."""
-        needle = text.encode("utf-8", "backslashreplace")
-        return [path for path in self.python if needle in self.data(path)]
+    def registering(self, space: str, name: str) -> list[str]:
+        """Python files in which an operator `space::name` may be registered."""
+        prefix, operator = (text.encode("utf-8", "backslashreplace") for text in (f"{space}::", name))
+        if space not in self._spaces:
+            self._spaces[space] = [path for path in self.python if prefix in self.data(path)]
+        return [path for path in self._spaces[space] if prefix + operator in self.data(path)]
 
     def defining(self, name: str) -> list[str]:
         """Python files with a `def` or `class` of that name."""
-        word = name.encode("utf-8", "backslashreplace")
-        line = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+%s\b" % re.escape(word), re.M)
-        return [path for path in self.python if word in (data := self.data(path)) and line.search(data)]
+        needle = name.encode("utf-8", "backslashreplace")
+        return [path for path in self.naming(name) if any(_definitions(needle, self.data(path)))]
+
+
+# Plain searches: a regular expression that looks behind tries every byte of some hundred megabytes
+
+
+def _words(needle: bytes, data: bytes) -> Iterator[int]:
+    """Where it stands as a whole word."""
+    at = data.find(needle)
+    while at >= 0:
+        end = at + len(needle)
+        if data[at - 1 : at] not in _WORD and data[end : end + 1] not in _WORD:
+            yield at
+        at = data.find(needle, at + 1)
+
+
+def _calls(needle: bytes, data: bytes) -> Iterator[int]:
+    """Where an argument list follows it, definitions left out."""
+    for at in _words(needle, data):
+        if data.startswith(b"(", at + len(needle)) and not data.endswith((b"def ", b"class "), 0, at):
+            yield at
+
+
+def _definitions(needle: bytes, data: bytes) -> Iterator[int]:
+    """Where `def` or `class` stands before it on its line."""
+    for at in _words(needle, data):
+        before = data[data.rfind(b"\n", 0, at) + 1 : at].split()
+        if before and before[-1] in (b"def", b"class") and before[:-1] in ([], [b"async"]):
+            yield at
+
+
+_WORD = frozenset(bytes([c]) for c in range(128) if chr(c).isalnum() or c == ord("_"))
 
 
 class _Links(Mapping[str, tuple[Link, ...]]):

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from archscan.model.finding import Finding, Problem
 from archscan.model.gate import Kind, Related, Role
 from archscan.model.report import Report
+from archscan.tracing.borrowed import Outside, package
 from archscan.tracing.code import Code
 from archscan.tracing.modules import Extension
 from archscan.tracing.python_calls import Call
 from archscan.tracing.python_gates import PythonGates
-from archscan.tracing.python_graph import Fn, Operator, PythonGraph
+from archscan.tracing.python_graph import DISPATCHED, Fn, Operator, PythonGraph
 from archscan.tracing.states import OPEN, SHUT, GateState, states
 
 RULE = "list-mismatch"
@@ -73,32 +74,32 @@ class _Finder:
 
     def uses(self) -> Iterator[Use]:
         """Calls into modules whose own list admits the target, from other packages."""
-        producers = {_top(self.graph.by_id[i].path, self.code) for i in self.admitting}
+        producers = {package(self.graph.by_id[i].path, self.code) for i in self.admitting}
         for producer in sorted(producers):
-            outside = [p for p in self.code.python if _top(p, self.code) != producer]
-            for path in self.code.holding(producer.rpartition("/")[2], outside):
-                yield from self._uses_in(path, producer)
+            outside = Outside(producer, self.code)
+            for path in outside.paths:
+                yield from self._uses_in(path, producer, outside.names(path))
 
-    def _uses_in(self, path: str, producer: str) -> Iterator[Use]:
+    def _uses_in(self, path: str, producer: str, names: frozenset[str]) -> Iterator[Use]:
         module = self.code.module(path)
         for call in module.calls:
-            if call.mention or not call.caller:
+            if call.mention or not call.caller or not (call.parts & names or call.callee.startswith(DISPATCHED)):
                 continue
             for entity in self.graph.resolve(path, call.caller, call.callee):
-                if isinstance(entity, Fn) and _top(entity.path, self.code) == producer:
+                if isinstance(entity, Fn) and package(entity.path, self.code) == producer:
                     for identifier in self._extensions(entity):
                         yield Use(Fn(path, call.caller), call, call.name, self.graph.by_id[identifier])
 
     def of(self, use: Use) -> Iterator[Disagreement]:
         """The shut gates above a call, in packages other than the producer's."""
-        producer = _top(use.extension.path, self.code)
+        producer = package(use.extension.path, self.code)
         pending = [(use.caller, use.call)]
         seen: set[Fn] = set()
         for _ in range(_LEVELS + 1):
             following: list[tuple[Fn, Call]] = []
             for caller, call in pending:
                 for state in self.gates.deciding(caller, call):
-                    if state.state == SHUT and state.is_to_open and _top(state.gate.path, self.code) != producer:
+                    if state.state == SHUT and state.is_to_open and package(state.gate.path, self.code) != producer:
                         yield Disagreement(state, self.admitting[use.extension.id], use)
                 if caller not in seen and caller.name:
                     seen.add(caller)
@@ -147,15 +148,6 @@ class _Finder:
         mask = self.report.selection.mask
         lists = [s for s in mine if s.gate.kind in _LISTS and any(arm.truth.yes & mask for arm in s.gate.arms)]
         return lists[0] if lists else None
-
-
-def _top(path: str, code: Code) -> str:
-    """The package that a file belongs to: the outermost folder that is a package."""
-    parts = path.split("/")
-    for depth in range(1, len(parts)):
-        if "/".join(parts[:depth]) + "/__init__.py" in code.origins:
-            return "/".join(parts[:depth])
-    return parts[0]
 
 
 def _finding(found: list[Disagreement], report: Report) -> Finding:

@@ -15,8 +15,12 @@ class Paths:
     def __init__(self, paths: Iterable[str]) -> None:
         self.known = frozenset(paths)
         self._by_name: dict[str, list[str]] = {}
+        self._by_tail: dict[str, list[str]] = {}  # the last two components: there are hundreds of `__init__.py`
+        self._endings: dict[str, list[str]] = {}
         for path in sorted(self.known):
-            self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
+            parts = path.rsplit("/", 2)
+            self._by_name.setdefault(parts[-1], []).append(path)
+            self._by_tail.setdefault("/".join(parts[-2:]), []).append(path)
 
     @cached_property
     def _names(self) -> list[str]:
@@ -67,7 +71,11 @@ class Paths:
         """Every path that ends in `wanted`; `*` in it stands for anything."""
         name = wanted.rpartition("/")[2]
         if "*" not in wanted:
-            return [p for p in self._by_name.get(name, ()) if _ends(p, wanted)]
+            if wanted not in self._endings:
+                tail = "/".join(wanted.rsplit("/", 2)[-2:])
+                likely = self._by_tail.get(tail, ()) if "/" in wanted else self._by_name.get(name, ())
+                self._endings[wanted] = [p for p in likely if _ends(p, wanted)]
+            return self._endings[wanted]
         prefix = name.partition("*")[0]
         found: list[str] = []
         if not prefix:  # a name that is all filled in could be any file

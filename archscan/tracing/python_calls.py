@@ -18,6 +18,11 @@ _MOST_NAMES = 200  # of one condition
 _NESTING = 200  # deeper expressions are generated or hostile; what lies below is not read
 
 
+def names_of(dotted: str) -> frozenset[str]:
+    """The names that a dotted expression is made of."""
+    return frozenset(dotted.replace("()", "").split("."))
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A condition that decides whether what follows it runs: its lines and every name in it."""
@@ -40,6 +45,11 @@ class Call:
     @property
     def name(self) -> str:
         return self.callee.rpartition(".")[2].removesuffix("()")
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The names that the callee is made of."""
+        return names_of(self.callee)
 
 
 @dataclass(frozen=True, slots=True)

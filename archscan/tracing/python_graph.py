@@ -12,7 +12,7 @@ from archscan.tracing.python_calls import Call, Function, Module
 
 _DEPTH = 12  # re-exports, aliases and returned values followed in a row
 _DISTINCTIVE = 12  # characters from which a name that is defined in few places is taken for that one
-_DISPATCHED = "torch.ops."
+DISPATCHED = "torch.ops."
 _FEW = 3
 _COMMON = 40  # files that hold a name; with more it takes another word to look into one
 
@@ -107,7 +107,7 @@ class PythonGraph:
         return self._resolved.get(key, ())
 
     def _resolve(self, path: str, scope: str, dotted: str, depth: int) -> tuple[Entity, ...]:
-        if dotted.startswith(_DISPATCHED):
+        if dotted.startswith(DISPATCHED):
             return self._dispatched(dotted)
         head, *rest = dotted.split(".")
         entities = self._lookup(path, scope, head.removesuffix("()"), depth)
@@ -129,7 +129,7 @@ class PythonGraph:
         registered = f"{space}::{name}"
         found = tuple(
             Fn(path, function)
-            for path in self.code.containing(registered)
+            for path in self.code.registering(space, name)
             for operator, function in self.code.outline(path).registered
             if operator == registered
         )
@@ -300,7 +300,7 @@ class PythonGraph:
     def _may_call(self, target: Fn | Operator, short: str, by_name: bool) -> list[str]:
         """Files that hold the name; of a common one only those that also name its class or its module."""
         passed_on = isinstance(target, Fn) and target in self.builders  # a table of builders mentions them
-        holding = self.code.holding(short, self.code.python) if passed_on else self.code.calling(short)
+        holding = self.code.naming(short) if passed_on else self.code.calling(short)
         if isinstance(target, Operator) or by_name or len(holding) <= _COMMON:
             return holding
         owner = target.name.rpartition(".")[0].rpartition(".")[2]
@@ -309,7 +309,7 @@ class PythonGraph:
 
     def is_common(self, fn: Fn) -> bool:
         """Whether the name occurs in so many files that its callers are not worth looking for."""
-        return len(self.code.holding(fn.short, self.code.python)) > _COMMON
+        return len(self.code.naming(fn.short)) > _COMMON
 
     def by_name(self, call: Call) -> list[Fn]:
         """What a call on an unknown object can mean, if its name is distinctive."""

@@ -82,7 +82,7 @@ def _outermost(code: Code, path: str, cls: str = "") -> list[Fn]:
 
 def _value(name: str, code: Code) -> Start:
     assigned = re.compile(rb"^(?:\w+[ \t]*=[ \t]*)*%s[ \t]*(?::[^=\n]*)?=(?!=)" % re.escape(name.encode()), re.M)
-    holding = code.holding(name, code.python) if name.isidentifier() else []
+    holding = code.naming(name) if name.isidentifier() else []
     return Start(name, values=tuple(p for p in holding if assigned.search(code.data(p))))
 
 
@@ -98,9 +98,7 @@ def _function(name: str, code: Code, graph: PythonGraph) -> Start:
     offering = graph.offering(operator)
     operators = (Operator(operator, offering),) if offering else ()
     if "::" in name:
-        registered = [
-            Fn(p, fn) for p in code.holding(operator, code.python) for o, fn in code.module(p).registered if o == name
-        ]
+        registered = [Fn(p, fn) for p in code.naming(operator) for o, fn in code.module(p).registered if o == name]
         return Start(name, functions=tuple(registered), operators=operators)
     found = graph.defined(name) or _in_module(name, code, graph)
     outermost = [fn for fn in found if fn.name.count(".") == min(f.name.count(".") for f in found)]
