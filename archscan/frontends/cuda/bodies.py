@@ -156,6 +156,8 @@ def _summary(found: dict[Does, Effect], first: int, conditional: bool) -> Effect
 
 def _split(code: bytes) -> list[bytes]:
     """The statements of stripped code, control prefixes and braces removed."""
+    if code.count(b";") == 1 and code.rstrip().endswith(b";") and b"{" not in code and b"}" not in code:
+        return [_without_prefix(code.strip()[:-1].strip())]  # most often there is just one
     pieces: list[bytes] = []
     depth = start = 0
     for match in _MARK.finditer(code):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from archscan.frontends.cuda.arms import ArmFacts, BodyFacts, Recogniser, arm_facts, body_facts, conjuncts, near
 from archscan.frontends.cuda.conditions import Evaluator
@@ -99,6 +100,14 @@ def _names(names: tuple[str, ...], table: MacroTable) -> bool:
     return any(names_architecture(n) or n in table.derived for n in names)
 
 
+class _Asked(NamedTuple):
+    """What a chain asks for: macros that derive from the architecture, with their definitions, or the architecture."""
+
+    derived: tuple[str, ...]
+    direct: bool
+    related: tuple[Related, ...]
+
+
 class _Maker:
     """Makes the gates of one file."""
 
@@ -118,6 +127,7 @@ class _Maker:
         self.evaluator = evaluator
         self.features = features
         self.recogniser = features.recogniser if features else None
+        self._known: dict[tuple[str, ...], _Asked] = {}
         self._lines = index.all_lines()
         self._starts = [lines.offset for lines in self._lines]
         universe = environment.compiler.universe
@@ -128,10 +138,8 @@ class _Maker:
 
         Without a `look` into its bodies it is known only where they are.
         """
-        names = tuple(dict.fromkeys(n for arm in chain.arms for n in names_in(arm.condition)))
-        derived = tuple(n for n in names if n in self.table.derived)
-        direct = any(names_architecture(n) for n in names)
-        if not derived and not direct:
+        asked = self._asked(tuple(arm.condition for arm in chain.arms))
+        if not asked.derived and not asked.direct:
             return None
         lines = self._lines_around(chain.start)
         facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser, look) for arm in chain.arms)
@@ -148,12 +156,23 @@ class _Maker:
             arms=tuple(self._arm(arm, found, lines, words) for arm, found in zip(chain.arms, facts, strict=True)),
             scope=around.scope,
             reach=chain.reach,
-            related=self._related(derived),
+            related=asked.related,
             near=beside,
-            symbols=defined if definition else derived,
-            derived_from=derived,
-            names_arch=direct,
+            symbols=defined if definition else asked.derived,
+            derived_from=asked.derived,
+            names_arch=asked.direct,
         )
+
+    def _asked(self, conditions: tuple[str, ...]) -> _Asked:
+        """What a chain of conditions asks for; many chains of a file are alike."""
+        found = self._known.get(conditions)
+        if found is None:
+            names = dict.fromkeys(n for condition in conditions for n in names_in(condition))
+            derived = tuple(n for n in names if n in self.table.derived)
+            related = dict.fromkeys(r for name in derived for r in self.table.definitions_of(name, self.path))
+            found = _Asked(derived, any(names_architecture(n) for n in names), tuple(related))
+            self._known[conditions] = found
+        return found
 
     def target_gate(self, call: TargetCall, liveness: Liveness) -> Gate:
         """The gate of one NV_IF_TARGET, NV_IF_ELSE_TARGET or NV_DISPATCH_TARGET."""
@@ -242,10 +261,9 @@ class _Maker:
 
     def _settling(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names that would settle what is unknown: build flags behind derived macros, else the macros."""
+        if not names:
+            return ()
         return tuple(dict.fromkeys(flag for name in names for flag in self.table.flags_behind(name)))
-
-    def _related(self, derived: tuple[str, ...]) -> tuple[Related, ...]:
-        return tuple(dict.fromkeys(r for name in derived for r in self.table.definitions_of(name, self.path)))
 
     def _focus(self, arm: ArmTruth, lines: Lines) -> Place | None:
         """The conjunct that shuts out the most targets: the bound of a range that decides today."""

@@ -38,7 +38,10 @@ class Lines:
 
     def placed(self, start: int, end: int, line: int, end_line: int) -> Place:
         """The place of a byte range whose lines are known: cheaper."""
-        return Place(start, end, line, self._column(line, start), end_line, self._column(end_line, end))
+        column = self._column(line, start)
+        if line == end_line and (text := self.bytes(start, end)).isascii():
+            return Place(start, end, line, column, line, column + len(text))
+        return Place(start, end, line, column, end_line, self._column(end_line, end))
 
     def line_end(self, offset: int) -> int:
         """The offset of the newline at or after an offset, or the end of the data."""

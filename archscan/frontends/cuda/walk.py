@@ -199,7 +199,7 @@ class Walk:
         else:
             self.points.append(Point(end.offset, self._always, self.everything, (), Via.FILE))
         reach = None if frame.reach == self._always else frame.reach
-        arms = tuple(arm._replace(end=e) for arm, e in zip(frame.arms, frame.ends, strict=True))
+        arms = tuple(ArmTruth(*arm[:-1], e) for arm, e in zip(frame.arms, frame.ends, strict=True))
         return ChainTruth(frame.start, arms, reach)
 
     def _define(self, event: Directive) -> None:
