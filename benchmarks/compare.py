@@ -2,12 +2,13 @@
 
 CORPORA holds unpacked packages, as scripts/corpora.py fetches. Prints medians over whole processes, the ratio to
 archscan, a scaling curve, and the time to start; --write puts them into docs/benchmarks.md. Tools that are missing
-are left out.
+are left out (`pip install semgrep ast-grep-cli` and ripgrep and unifdef of the distribution make it complete).
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import os
 import platform
@@ -41,7 +42,7 @@ SEMGREP_RULES = """rules:
 
 @dataclass(frozen=True)
 class Timing:
-    """Median seconds on the wall and of processors, and the highest memory of one process in MB."""
+    """Median seconds on the wall and of processors, and the highest memory of all processes together in MB."""
 
     wall: float
     cpu: float
@@ -60,66 +61,85 @@ class Tool:
     says: str = ""
 
 
-def measured(command: Sequence[str], environment: dict[str, str]) -> Timing:
-    """One run of a command, everything it started included."""
+def measured(command: Sequence[str], environment: dict[str, str], watched: bool = False) -> Timing:
+    """One run of a command, everything it started included. To watch its memory slows it down: a run of its own."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, env=environment)
-        _, _, used = os.wait4(process.pid, 0)
-        process.returncode = 0
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=out, stderr=errors, env=environment)
+        memory = _peak(process) if watched else 0.0
+        process.wait()
+        errors.seek(0)
+        said = errors.read()
+    if process.returncode == 2 or b"Traceback" in said:
+        raise RuntimeError(f"{' '.join(command)} failed: {said.decode(errors='replace')[-500:]}")
     wall = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Timing(wall, cpu, used.ru_maxrss / 1024)
+    return Timing(wall, cpu, memory)
 
 
-def timed(tool: Tool, directory: Path, runs: int, cache: Path) -> Timing:
-    """The median of some runs, after one that warms up what is to be warm."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT), "SEMGREP_SEND_METRICS": "off"}
+def _peak(process: subprocess.Popen[bytes]) -> float:
+    """The most memory, in MB, that a process and its descendants held at once; shared pages count once."""
+    most = 0.0
+    while process.poll() is None:
+        most = max(most, sum(map(_share, _family(process.pid))) / 1024)
+        time.sleep(0.02)
+    return most
+
+
+def _family(process: int) -> list[int]:
+    """A process and its descendants."""
+    found = [process]
+    for one in found:
+        with contextlib.suppress(OSError):
+            for children in Path(f"/proc/{one}/task").glob("*/children"):
+                found += map(int, children.read_text().split())
+    return found
+
+
+def _share(process: int) -> int:
+    """A process's proportional share of memory in kB."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1])
+    return 0
+
+
+def timed(tool: Tool, directory: Path, runs: int, cache: Path, memory: bool = True) -> Timing:
+    """The median of some runs, after one that tells the memory and warms up what is to be warm."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT), "SEMGREP_SEND_METRICS": "off",
+    }  # fmt: skip
     command = [*tool.command(directory)]
-    if not tool.fresh and tool.runs != 1:
+    if tool.fresh:
+        shutil.rmtree(cache, ignore_errors=True)
+    elif tool.runs != 1:
         measured(command, environment)
-        measured(command, environment)
+    peak = measured(command, environment, watched=True).memory if memory else 0.0
     found = []
     for _ in range(tool.runs or runs):
         if tool.fresh:
             shutil.rmtree(cache, ignore_errors=True)
         found.append(measured(command, environment))
-    return Timing(*(statistics.median(getattr(t, field) for t in found) for field in ("wall", "cpu", "memory")))
+    wall, cpu = (statistics.median(getattr(one, field) for one in found) for field in ("wall", "cpu"))
+    return Timing(wall, cpu, peak)
 
 
 def tools(rules: Path) -> list[Tool]:
     """What is compared. The peers get the narrowest question that finds the same places."""
     archscan = [sys.executable, "-m", "archscan", "--target", "sm120", "--isolated"]
+    semgrep = ["semgrep", "--config", str(rules), "--metrics=off", "--disable-version-check", "--no-git-ignore", "-q"]
+    ast_grep = ["ast-grep", "run", "-p", "$F($$$, supported_major_versions=$L, $$$)", "-l", "python"]
     return [
         Tool("archscan, cold", lambda d: [*archscan, str(d)], fresh=True, says="all layers, verdicts, chains"),
         Tool("archscan, warm", lambda d: [*archscan, str(d)], says="nothing changed since"),
         Tool("ripgrep", lambda d: ["rg", "-n", PATTERN, str(d)], "rg", says="lines that name an architecture"),
         Tool("unifdef", _unifdef, "unifdef", says="removes #if for one value, no verdict"),
-        Tool(
-            "semgrep",
-            lambda d: [
-                "semgrep",
-                "--config",
-                str(rules),
-                "--metrics=off",
-                "--disable-version-check",
-                "--no-git-ignore",
-                "-q",
-                str(d),
-            ],
-            "semgrep",
-            runs=1,
-            says="two rules",
-        ),
-        Tool(
-            "ast-grep",
-            lambda d: ["ast-grep", "run", "-p", "$F($$$, supported_major_versions=$L, $$$)", "-l", "python", str(d)],
-            "ast-grep",
-            runs=1,
-            says="one pattern, Python only",
-        ),
+        Tool("semgrep", lambda d: [*semgrep, str(d)], "semgrep", runs=1, says="two rules"),
+        Tool("ast-grep", lambda d: [*ast_grep, str(d)], "ast-grep", says="one pattern, Python only"),
     ]
 
 
@@ -131,11 +151,10 @@ def _unifdef(directory: Path) -> Sequence[str]:
     return ["sh", "-c", script]
 
 
-def table(corpora: Path, runs: int, work: Path) -> list[str]:
+def table(corpora: Path, packages: Sequence[str], runs: int, work: Path) -> list[str]:
     """The comparison as Markdown."""
     rules = work / "rules.yaml"
     rules.write_text(SEMGREP_RULES)
-    packages = [name for name in PACKAGES if (corpora / name).is_dir()]
     lines = [
         "| tool | "
         + " | ".join(f"{name} (s) | × cold archscan | CPU s | MB" for name in packages)
@@ -161,6 +180,9 @@ def table(corpora: Path, runs: int, work: Path) -> list[str]:
             ]
         lines.append(f"| {tool.name} | {' | '.join(cells)} | {tool.says} |")
         print(lines[-1], file=sys.stderr)
+    if len(packages) > 1:
+        first, last = packages[0], packages[-1]
+        lines += ["", f"Cold, {last} takes {cold[last] / cold[first]:.1f} times as long as {first}."]
     return lines
 
 
@@ -177,15 +199,12 @@ def start(runs: int, work: Path) -> list[str]:
     lines = ["| command | s |", "|---|---:|"]
     for name, arguments in commands.items():
         tool = Tool(name, lambda _, a=arguments: [sys.executable, *a])  # type: ignore[misc]
-        lines.append(f"| `{name}` | {timed(tool, one, max(runs, 5), work / 'cache').wall:.3f} |")
+        lines.append(f"| `{name}` | {timed(tool, one, max(runs, 20), work / 'cache', False).wall:.3f} |")
     return lines
 
 
-def curve(corpora: Path, work: Path) -> list[str]:
+def curve(package: Path, work: Path) -> list[str]:
     """Cold time over the bytes of growing parts of the largest package."""
-    package = next((corpora / name for name in reversed(PACKAGES) if (corpora / name).is_dir()), None)
-    if package is None:
-        return []
     files = sorted(path for path in package.rglob("*") if path.is_file())
     tool = Tool(
         "archscan", lambda d: [sys.executable, "-m", "archscan", "-t", "sm120", "--isolated", str(d)], fresh=True
@@ -199,7 +218,7 @@ def curve(corpora: Path, work: Path) -> list[str]:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.hardlink_to(path) if path.stat().st_dev == work.stat().st_dev else shutil.copy(path, target)
             size += path.stat().st_size
-        found = timed(tool, base, 1, work / "cache")
+        found = timed(tool, base, 1, work / "cache", memory=False)
         lines.append(f"| 1/{part} | {size / 1e6:.0f} | {found.wall:.2f} | {found.wall / size * 1e8:.2f} |")
     return lines
 
@@ -220,16 +239,23 @@ def main(arguments: list[str]) -> int:
     """Measures and prints; exit code 2 if there is nothing to measure on."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path)
+    parser.add_argument("--packages", nargs="+", default=PACKAGES, metavar="NAME", help="folders of CORPORA")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     options = parser.parse_args(arguments)
-    if not any((options.corpora / name).is_dir() for name in PACKAGES):
-        print(f"none of {', '.join(PACKAGES)} in {options.corpora}; scripts/corpora.py fetches them", file=sys.stderr)
+    packages = [name for name in options.packages if (options.corpora / name).is_dir()]
+    if not packages:
+        wanted = ", ".join(options.packages)
+        print(f"none of {wanted} in {options.corpora}; scripts/corpora.py fetches them", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(dir=options.corpora) as name:
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        load = os.getloadavg()[0]
-        parts = [table(options.corpora, options.runs, work), start(options.runs, work), curve(options.corpora, work)]
+        parts = [
+            table(options.corpora, packages, options.runs, work),
+            start(options.runs, work),
+            curve(options.corpora / packages[-1], work),
+        ]
     today = datetime.datetime.now(datetime.timezone.utc).date()
     head = [
         "# Benchmarks",
