@@ -331,3 +331,117 @@ def test_generation_in_a_name_that_nobody_defines() -> None:
 def test_generation_or_newer_in_a_name() -> None:
     gate = deciding("platform().is_hopper_plus")
     assert {90, 100, 120} <= yes(gate) and 89 in no(gate)
+
+
+def test_refusal_under_a_default_that_hangs_on_the_chip() -> None:
+    """The user may ask for the backend on any chip: the enclosing condition is taken as met where it can be."""
+    found = gates(
+        """
+        import torch
+
+        def check(args):
+            if args.backend is None:
+                args.backend = "trtllm" if torch.cuda.get_device_capability()[0] == 10 else "triton"
+            if args.backend == "trtllm" or args.decode == "trtllm":
+                if torch.cuda.get_device_capability()[0] != 10:
+                    raise ValueError("needs sm100")
+        """
+    )
+    (gate,) = [g for g in found if g.place.line == 8]
+    assert {90, 120} <= yes(gate) and 100 in no(gate)
+
+
+@pytest.mark.parametrize(
+    ("handler", "does"),
+    [("ImportError", Does.REFUSES), ("(ImportError, OSError) as e", Does.REFUSES), ("KeyError", Does.RAISES)],
+)
+def test_raise_that_is_caught_beside_it_is_no_error(handler: str, does: Does) -> None:
+    (gate,) = gates(
+        f"""
+        import torch
+
+        try:
+            if torch.cuda.get_device_capability()[0] not in (9, 10):
+                raise ImportError("not built")
+            from kernels import rotary
+        except {handler}:
+            rotary = None
+        """
+    )
+    assert gate.arms[0].effect.does is does
+
+
+def test_missing_row_that_is_caught_picks_a_default() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        def tiles():
+            table = {(9, 0): [128], (10, 0): [256]}
+            try:
+                return table[torch.cuda.get_device_capability()]
+            except KeyError:
+                return [64]
+        """
+    )
+    assert (gate.kind, gate.rest.does, gate.rest.value) == (Kind.TABLE, Does.RETURNS, "[64]")
+
+
+def test_list_of_a_class_that_its_base_looks_up() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        class Base:
+            SUPPORTED_CC = ()
+
+            @classmethod
+            def check(cls):
+                major, minor = torch.cuda.get_device_capability()
+                if cls.SUPPORTED_CC and f"{major}.{minor}" not in cls.SUPPORTED_CC:
+                    raise ValueError("not supported")
+
+        class Int8(Base):
+            SUPPORTED_CC = ("8.0", "9.0")
+
+        class Other(Base):
+            NAMES = ("8.0", "9.0")
+        """
+    )
+    assert (gate.kind, gate.place.line) == (Kind.ALLOW_LIST, 14)
+    assert yes(gate) == {80, 90} and gate.rest.message == "not supported"
+
+
+def test_next_rung_of_a_ladder_is_a_way_out() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        def choose(x):
+            if torch.cuda.get_device_capability()[0] == 10:
+                return "umma"
+            if can_run_portable(x):
+                return "portable"
+            raise NotImplementedError("no backend")
+        """
+    )
+    assert (gate.rest.does, gate.rest.value) == (Does.RETURNS, '"portable"')
+
+
+def test_long_list_of_conditions_goes_by_the_function_that_asks() -> None:
+    gate = deciding(
+        "can_run(x)",
+        """
+def can_run(x):
+    if x.device_a is None:
+        return False
+    if x.device_b is None:
+        return False
+    if x.device_c is None:
+        return False
+    if x.device_d is None:
+        return False
+    return torch.cuda.get_device_capability()[0] == 9
+""",
+    )
+    assert yes(gate) == {90} and gate.arms[0].assumes == ("can_run(…)",)

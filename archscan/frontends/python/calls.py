@@ -33,6 +33,7 @@ from archscan.frontends.python.values import (
     ExternalV,
     FuncV,
     ListV,
+    Maybe,
     ModuleV,
     PartialV,
     PatternV,
@@ -58,6 +59,7 @@ _LOOKED_AT = 2000
 _LONGEST_PATTERN = 200  # of those that names of targets are matched with
 _VERSIONS = frozenset({"Version", "LooseVersion", "parse_version", "parse"})
 _MATCHERS = frozenset({"re.match", "re.fullmatch", "re.search"})
+_MOST_NAMES = 3
 _AS_NUMBER = frozenset({"to_int", "as_int"})
 _NUMBERS = re.compile(r"\d+")
 
@@ -89,7 +91,7 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
             if known is not MISSING and not outcome.value.arch:
                 return Outcome(known, outcome.raises)
             return Outcome(Unknown((oneline(node, 60),), outcome.value.arch), outcome.raises)
-        return outcome
+        return Outcome(_summed_up(interpreter, outcome.value, f"{text(function)}(…)"), outcome.raises)
     known = _by_name(interpreter, name, text(function), node)
     if known is not MISSING:
         return Outcome(known)
@@ -300,6 +302,16 @@ def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node:
         return truth_of(interpreter.lanes, args[0])
     value = interpreter.lanes.lift(lambda *items: apply(function, name, items), *args)
     return unknown if isinstance(value, Unknown) else value
+
+
+def _summed_up(interpreter: Interpreter, value: Value, call: str) -> Value:
+    """An answer that hangs on many conditions inside a function hangs, seen from outside, on the function."""
+    if not any(isinstance(one, Maybe) and len(one.names) > _MOST_NAMES for one, _ in interpreter.lanes.groups(value)):
+        return value
+    return interpreter.lanes.merge(
+        (Maybe(one.value, (call,)) if isinstance(one, Maybe) and len(one.names) > _MOST_NAMES else one, mask)
+        for one, mask in interpreter.lanes.groups(value)
+    )
 
 
 def _each(interpreter: Interpreter, callee: Split, args: tuple[Value, ...], node: Node) -> Value:

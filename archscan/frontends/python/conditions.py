@@ -84,6 +84,15 @@ def met(interpreter: Interpreter, found: Answer, node: Node) -> Answer:
     return Answer(Truth(0, 0), Truth(lanes, 0), names, names)
 
 
+def entered(interpreter: Interpreter, found: Answer, node: Node) -> Answer:
+    """An enclosing condition, taken as met by every target that may meet it: `backend == "x" or is_sm100()`."""
+    if not found.arch:
+        return met(interpreter, found, node)
+    possible = interpreter.lanes.all & ~found.truth.no
+    assumes = found.assumes if found.assumed.yes == possible else unite(found.assumes, found.unknowns)
+    return Answer(found.truth, Truth(possible, found.truth.no), found.unknowns, assumes, True)
+
+
 def passed(interpreter: Interpreter, own: Answer) -> Answer:
     """The answer of not having taken an earlier arm: one that may or may not be taken is assumed not to have been."""
     taken = own.truth.yes

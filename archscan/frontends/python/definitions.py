@@ -11,7 +11,7 @@ from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.notes import said_above
 from archscan.frontends.python.scopes import Binding
-from archscan.frontends.python.syntax import arguments, inner, line_of, oneline, operands, place, text
+from archscan.frontends.python.syntax import arguments, inner, line_of, oneline, operands, place, statements, text
 from archscan.frontends.python.syntax import field as child
 from archscan.model.gate import Does, Effect, Gate, Kind, Related, Role
 from archscan.model.truth import Truth
@@ -78,7 +78,7 @@ class Named:
 
 
 def named_list(spot: Node, frame: Frame, interpreter: Interpreter, hops: int = 3) -> Named | None:
-    """The module-level list behind `capability in NAMED`, behind a flag that says so, or behind a loop over it."""
+    """The list of a module or class behind `capability in NAMED`, a flag that says so, or a loop over it."""
     spot = inner(spot)
     if spot.type == "identifier" and hops:
         flag = definition(text(spot), frame, interpreter)
@@ -102,6 +102,9 @@ def _loop_over(name: Node, frame: Frame) -> Node | None:
 
 
 def _named(name: Node, frame: Frame, interpreter: Interpreter, admits: bool) -> Named | None:
+    if name.type == "attribute":
+        value = class_value(frame.module, frame.module.descend(name.start_byte), text(name))
+        return Named(frame.module, value, admits) if value is not None and value.type in _CONTAINERS else None
     found = definition(text(name), frame, interpreter) if name.type == "identifier" else None
     if found is None or found[0].parent is not None:
         return None
@@ -147,3 +150,19 @@ def said_beside(literal: Node) -> str:
             return text(after).lstrip("# ")
         after = after.next_sibling
     return ""
+
+
+def class_value(module: Module, path: list[Node], name: str) -> Node | None:
+    """What the body of a class gives to `self.NAME`, `cls.NAME` or `Class.NAME`."""
+    holder, _, name = name.rpartition(".")
+    classes = [n for n in path if n.type == "class_definition"]
+    if holder not in ("self", "cls"):
+        top = [child(n, "definition") or n for n in statements(module.root)]
+        classes = [n for n in top if n.type == "class_definition" and text(child(n, "name") or n) == holder]
+    body = child(classes[-1], "body") if classes and name else None
+    for statement in statements(body) if body is not None else ():
+        assignment = statement.named_children[0] if statement.type == "expression_statement" else statement
+        left, right = child(assignment, "left"), child(assignment, "right")
+        if left is not None and right is not None and text(left) == name:
+            return inner(right)
+    return None

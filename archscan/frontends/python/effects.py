@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -76,6 +77,53 @@ def _ending(last: Node, before: list[Node]) -> Effect | None:
 def raised(node: Node) -> Effect:
     """The effect of a raise statement, with the message's template."""
     return Effect(Does.RAISES, line_of(node), message_of(node), exception_of(node))
+
+
+def caught(effect: Effect, path: list[Node]) -> Effect:
+    """The effect of a statement that raises, seen from outside: what the handler around it does, if there is one."""
+    if effect.does is not Does.RAISES:
+        return effect
+    for node, below in zip(reversed(path[:-1]), reversed(path), strict=False):
+        if node.type == "function_definition":
+            break
+        if node.type == "try_statement" and below == field(node, "body"):
+            for clause in node.named_children:
+                block = next((c for c in clause.named_children if c.type == "block"), None)
+                if clause.type == "except_clause" and block is not None and _handles(clause, effect.value or ""):
+                    return _handled(effect, block_effect(block))
+    return effect
+
+
+def _handled(raises: Effect, handler: Effect) -> Effect:
+    """What comes of a raise: a handler that raises again or does nothing says no more than that."""
+    if handler.does is Does.RAISES:
+        return raises
+    quiet = handler.does in (Does.NOTHING, Does.LOGS)
+    return replace(handler, does=Does.REFUSES, message=raises.message) if quiet else handler
+
+
+def _handles(clause: Node, exception: str) -> bool:
+    """Whether an except clause takes an exception, by the names that both state."""
+    named = _names(clause)
+    return not named or not named.isdisjoint({exception, "Exception", "BaseException", *_FAMILIES.get(exception, ())})
+
+
+_FAMILIES = {
+    "KeyError": ("LookupError",), "IndexError": ("LookupError",), "ModuleNotFoundError": ("ImportError",),
+    "NotImplementedError": ("RuntimeError",), "FileNotFoundError": ("OSError",),
+}  # fmt: skip
+
+
+def _names(clause: Node) -> set[str]:
+    """The exceptions that an except clause names."""
+    found, stack = set(), [c for c in clause.named_children if c.type not in ("block", "comment")]
+    while stack:
+        node = stack.pop()
+        if node.type in ("identifier", "attribute"):
+            found.add(text(node).rsplit(".", 1)[-1])
+        else:
+            stack.extend(node.named_children[:1] if node.type == "as_pattern" else node.named_children)
+    return found
 
 
 def exception_of(node: Node) -> str | None:

@@ -30,7 +30,7 @@ from archscan.frontends.python.syntax import line_of, operands, text
 from archscan.frontends.python.tables import visit_pair, visit_reader, visit_rows
 from archscan.frontends.python.triggers import occurrences
 from archscan.frontends.python.values import FuncV, PartialV, depends
-from archscan.frontends.python.windows import visit_bound, visit_call
+from archscan.frontends.python.windows import visit_bound, visit_call, visit_class_list
 from archscan.model.gate import FeatureUse, Gate, Kind
 
 _COMMON = frozenset(
@@ -232,7 +232,7 @@ def visit_calls(scan: ModulePass, path: list[Node]) -> None:
 
 
 def visit_assignments(scan: ModulePass, path: list[Node]) -> None:
-    if not visit_bound(scan, path):
+    if not visit_bound(scan, path) and not visit_class_list(scan, path):
         visit_assignment(scan, path)
 
 

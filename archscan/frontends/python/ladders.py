@@ -23,12 +23,12 @@ from archscan.frontends.python.arms import (
 from archscan.frontends.python.blocks import ends, is_predicate, returns_in, scope_of, symbols_in
 from archscan.frontends.python.conditions import Answer, arm_answers, focus
 from archscan.frontends.python.definitions import at_definition, named_list
-from archscan.frontends.python.effects import after, block_effect, effect_of
+from archscan.frontends.python.effects import after, block_effect, caught, effect_of
 from archscan.frontends.python.notes import quirk_in
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.scopes import Scope as BlockScope
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import if_arms, operands, place, statements
+from archscan.frontends.python.syntax import if_arms, inner, operands, place, statements
 from archscan.frontends.python.tables import asks_table
 from archscan.model.gate import Does, Effect, Gate, Kind
 from archscan.model.truth import Truth
@@ -91,7 +91,8 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         replace(arm, effect=overridden(arm.effect, environment)) if arm.effect.refuses else arm
         for arm in arms_of(scan, parts, answers, reach, frame)
     )
-    rest = _rest(scan, ladder, path)
+    arms = tuple(replace(arm, effect=_turned_away(arm.effect, path)) for arm in arms)
+    rest = caught(_rest(scan, ladder, path), path)
     has_else = any(a.is_else for a in arms)
     first = next(i for i, a in enumerate(answers) if a.arch)
     condition = parts[first][0]
@@ -119,6 +120,12 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         quirk = quirk_in(gate.near)
         gate = replace(gate, extra=(("quirk", quirk),) if quirk else ())
     scan.add(gate)
+
+
+def _turned_away(effect: Effect, path: list[Node]) -> Effect:
+    """The effect of an arm: one that raises into a handler around it refuses, whatever the handler then does."""
+    seen = caught(effect, path)
+    return effect if seen is effect else replace(seen, does=Does.REFUSES, message=effect.message)
 
 
 def _served_beside(scan: ModulePass, ladder: list[Node], path: list[Node], answers: list[Answer]) -> int:
@@ -151,9 +158,18 @@ def _rest(scan: ModulePass, ladder: list[Node], path: list[Node]) -> Effect:
     last = ladder[-1]
     block = path[-3] if len(path) > 2 else last
     siblings = statements(block) if block.type in ("block", "module") else []
-    if all(ends(b) for s in ladder for _, b in if_arms(s)):
-        return effect_of(after(last, siblings))
-    return Effect(Does.NOTHING)
+    if not all(ends(b) for s in ladder for _, b in if_arms(s)):
+        return Effect(Does.NOTHING)
+    behind = after(last, siblings)
+    effect = effect_of(behind)
+    return (_next_rung(behind) or effect) if effect.refuses else effect
+
+
+def _next_rung(behind: list[Node]) -> Effect | None:
+    """What the next rung of a ladder returns that asks a predicate of another kind: who gets there is not refused."""
+    condition = child(behind[0], "condition") if behind and _is_rung(behind[0]) else None
+    block = child(behind[0], "consequence") if condition is not None and inner(condition).type == "call" else None
+    return block_effect(block) if block is not None else None
 
 
 def _predicate_around(scan: ModulePass, path: list[Node]) -> Node | None:

@@ -22,6 +22,7 @@ _IMAGE = re.compile(r"(?<![A-Za-z0-9])(?:code=)?(?:sm_?|compute_)(\d{2,3})([af])
 _BINARY = re.compile(
     r"cubin|fat-?bin|pre-?built|pre-?compiled|\bcompiled for\b|\bimages?\b|gencode|\bbuilt for\b", re.I
 )
+_WITHOUT = re.compile(r"(?i)\b(?:without|no|not using|instead of)\s+[\w-]+")  # what is named because it is not used
 _SHARED = re.compile(r"smem|shared_?mem", re.I)
 _QUIRK = re.compile(
     r"(?:work[\s-]?around|quirk|picky|wants? [^.]{0,60}multiple|hardware bug|driver bug|library bug|erratum|misbehav"
@@ -86,7 +87,8 @@ def names_in(block: Node, limit: int = 400) -> str:
 
 def features_in(recogniser: Recogniser, words: str, line: int) -> tuple[FeatureUse, ...]:
     """The features that words speak of, with low confidence."""
-    return tuple(FeatureUse(f, line, confidence="low") for f in recogniser.in_words(words)) if words.strip() else ()
+    meant = _WITHOUT.sub(" ", words)
+    return tuple(FeatureUse(f, line, confidence="low") for f in recogniser.in_words(meant)) if meant.strip() else ()
 
 
 def images_in(words: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.blocks import ends
-from archscan.frontends.python.conditions import Answer, always, answer, arm_answers, met, passed
+from archscan.frontends.python.conditions import Answer, always, answer, arm_answers, entered, passed
 from archscan.frontends.python.syntax import if_arms, statements
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answer:
             return result if block.start_byte <= path[-1].start_byte < block.end_byte else always(scan.interpreter)
         own = answer(scan.interpreter, condition, frame)
         if block.start_byte <= path[-1].start_byte < block.end_byte:
-            return result & met(scan.interpreter, own, condition)
+            return result & entered(scan.interpreter, own, condition)
         if own.arch:
             result = result & passed(scan.interpreter, own)
     return always(scan.interpreter)

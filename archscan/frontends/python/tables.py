@@ -9,8 +9,8 @@ from tree_sitter import Node
 from archscan.frontends.python.arms import ASSUMPTIONS, words_near
 from archscan.frontends.python.blocks import scope_of
 from archscan.frontends.python.conditions import always
-from archscan.frontends.python.definitions import definition
-from archscan.frontends.python.effects import block_effect
+from archscan.frontends.python.definitions import class_value, definition
+from archscan.frontends.python.effects import block_effect, caught
 from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.lists import admitted, names_targets
 from archscan.frontends.python.reach import reach_of
@@ -54,7 +54,7 @@ def visit_reader(scan: ModulePass, path: list[Node]) -> None:
     if found is not None and found[0].module is not scan.module:
         _visit_imported(scan, owner, inner(found[1]), found[0])
         return
-    table = inner(found[1]) if found is not None else _class_value(scan, path, owner)
+    table = inner(found[1]) if found is not None else class_value(scan.module, path, text(owner))
     if table is not None and table.type == "dictionary":
         visit_table(scan, scan.module.descend(table.start_byte)[:-1], table)
 
@@ -75,22 +75,6 @@ def _rows(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value
     keys = [scan.interpreter.evaluate(k, frame) for p in pairs if (k := child(p, "key")) is not None]
     complete = len(keys) == len(operands(table)) and names_targets(tuple(keys), scan)
     return list(zip(pairs, keys, strict=True)) if complete else []
-
-
-def _class_value(scan: ModulePass, path: list[Node], owner: Node) -> Node | None:
-    """What the body of a class gives to `self.NAME`, `cls.NAME` or `Class.NAME`."""
-    holder, _, name = text(owner).rpartition(".")
-    classes = [n for n in path if n.type == "class_definition"]
-    if holder not in ("self", "cls"):
-        top = [child(n, "definition") or n for n in statements(scan.module.root)]
-        classes = [n for n in top if n.type == "class_definition" and text(child(n, "name") or n) == holder]
-    body = child(classes[-1], "body") if classes and name else None
-    for statement in statements(body) if body is not None else ():
-        assignment = statement.named_children[0] if statement.type == "expression_statement" else statement
-        left, right = child(assignment, "left"), child(assignment, "right")
-        if left is not None and right is not None and text(left) == name:
-            return inner(right)
-    return None
 
 
 def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
@@ -129,7 +113,7 @@ def _reader(scan: ModulePass, path: list[Node]) -> tuple[Node, Effect] | None:
         if node.type == "subscript" and path[i] == child(node, "value"):
             key = child(node, "subscript")
             if key is not None and _asks(scan, key, path[:i]):
-                return node, Effect(Does.RAISES, line_of(node), None, "KeyError")
+                return node, caught(Effect(Does.RAISES, line_of(node), None, "KeyError"), path[:i])
         if node.type == "call" and text(child(node, "function") or node).endswith(".get"):
             positional, _ = arguments(node)
             if positional and _asks(scan, positional[0], path[:i]):

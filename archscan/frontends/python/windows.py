@@ -14,7 +14,7 @@ from archscan.frontends.python.effects import block_effect
 from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.knowledge import Requirement
 from archscan.frontends.python.lanewise import compare
-from archscan.frontends.python.lists import emit, names_targets, not_raised, raise_effect
+from archscan.frontends.python.lists import admitted, emit, names_targets, not_raised, raise_effect
 from archscan.frontends.python.syntax import arguments, line_of, oneline, template, text
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.values import Capability, Value
@@ -52,6 +52,30 @@ def visit_bound(scan: ModulePass, path: list[Node]) -> bool:
     return True
 
 
+def visit_class_list(scan: ModulePass, path: list[Node]) -> bool:
+    """A list of targets in a class that a method of it, or of a base, looks the target up in."""
+    node = path[-2]
+    left, right = child(node, "left"), child(node, "right")
+    holder = next((n for n in reversed(path) if n.type in ("class_definition", "function_definition")), None)
+    if (
+        left is None
+        or right is None
+        or holder is None
+        or holder.type != "class_definition"
+        or left.type != "identifier"
+    ):
+        return False
+    frame = scan.frame(path)
+    values = scan.interpreter.evaluate(right, frame)
+    own = admitted(scan.interpreter, values, "") if names_targets(values, scan) else None
+    if own is None or not scan.once(node, "class list"):
+        return False
+    rest, related = _bound_reader(scan, frame, [text(left)], rb"\bin\s+")
+    if related:
+        emit(scan, Kind.ALLOW_LIST, right, own, rest, related, path, frame, Layer.PYTHON, holder)
+    return bool(related)
+
+
 def _window(scan: ModulePass, bounds: dict[str, tuple[Node, Value, str]]) -> tuple[Answer | None, Node | None]:
     own = always(scan.interpreter)
     spot: Node | None = None
@@ -66,15 +90,17 @@ def _window(scan: ModulePass, bounds: dict[str, tuple[Node, Value, str]]) -> tup
     return (own if spot is not None and own.varies else None), spot
 
 
-def _bound_reader(scan: ModulePass, frame: Frame, names: list[str]) -> tuple[Effect, tuple[Related, ...]]:
+def _bound_reader(
+    scan: ModulePass, frame: Frame, names: list[str], before: bytes = b""
+) -> tuple[Effect, tuple[Related, ...]]:
     """The message of the method that compares the bound, in the class or a base."""
     owner = frame.owner
     for cls in mro(scan.interpreter, owner) if owner is not None else ():
         body = cls.node.text or b""
         for name in reversed(names):
-            match = re.search(rb"(?:cls|self)\." + name.encode() + rb"\b", body)
+            match = re.search(before + rb"((?:cls|self)\." + name.encode() + rb"\b)", body)
             if match:
-                path = cls.module.descend(cls.node.start_byte + match.start())
+                path = cls.module.descend(cls.node.start_byte + match.start(1))
                 statement = next((n for n in reversed(path) if n.type == "if_statement"), None)
                 block = child(statement, "consequence") if statement is not None else None
                 where = statement if statement is not None else path[-1]
