@@ -120,16 +120,16 @@ class Evaluator:
 
 def _classes(everything: int, states: dict[str, State]) -> list[tuple[int, dict[str, Definition]]]:
     """The universe split so that within a class every macro that must be expanded has one definition."""
-    spelled = any(_needs_spelling(d) for s in states.values() for d, _ in s.parts)
+    pasting = any("##" in d.body for s in states.values() for d, _ in s.parts)
     classes: list[tuple[int, dict[str, Definition]]] = [(everything, {})]
     for name, state in states.items():
-        if not any(_expands(d, spelled) for d, _ in state.parts):
+        if not any(_expands(d, pasting) for d, _ in state.parts):
             continue
         split: list[tuple[int, dict[str, Definition]]] = []
         for mask, macros in classes:
             for definition, where in state.parts:
                 if mask & where:
-                    more = {**macros, name: definition} if _expands(definition, spelled) else macros
+                    more = {**macros, name: definition} if _expands(definition, pasting) else macros
                     split.append((mask & where, more))
         classes = split
         if len(classes) > _MOST_CLASSES:
@@ -137,13 +137,8 @@ def _classes(everything: int, states: dict[str, State]) -> list[tuple[int, dict[
     return classes
 
 
-def _needs_spelling(definition: Definition) -> bool:
-    """Whether it matters to a macro how its arguments are spelled when they are expanded."""
-    return "##" in definition.body or bool(definition.params and "defined" in definition.body)
-
-
-def _expands(definition: Definition, spelled: bool) -> bool:
+def _expands(definition: Definition, pasting: bool) -> bool:
     """Whether the macro is replaced by its tokens; plain integers stay names with a value per target."""
     if definition.mark:
         return False
-    return spelled or definition.params is not None or not integer(definition.body)
+    return pasting or definition.params is not None or not integer(definition.body)

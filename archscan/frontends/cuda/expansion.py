@@ -1,168 +1,48 @@
-"""Expands macros in the tokens of a condition, as the preprocessor does: arguments first, no name inside itself."""
+"""Expands macros in the tokens of a condition, as the preprocessor does.
+
+Object-like macros are replaced here; what calls a macro, or spells tokens with `#` and `##`, is for `pcpp`, which is
+imported when the first such condition is met.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+import copy
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from archscan.frontends.cuda.macros import Definition
-from archscan.frontends.cuda.tokens import Malformed, is_word, tokens
+from archscan.frontends.cuda.tokens import Malformed, is_word, plain, tokens
 
-_MOST_STEPS = 20_000  # tokens looked at for one condition: hostile macros grow without end
-_DEEPEST = 60  # arguments in arguments
-
-
-class _Token(NamedTuple):
-    """A token and the macros it came out of, which it is not expanded as again."""
-
-    text: str
-    hidden: frozenset[str] = frozenset()
-
-
-class _Macro(NamedTuple):
-    """A definition, made ready: its parameters by name, and the one that takes all further arguments."""
-
-    name: str
-    params: tuple[str, ...] | None
-    variadic: str
-    body: tuple[str, ...]
+_MOST_TOKENS = 4000  # of one expanded condition
+_DEFINED = "defined "  # prefix of the token that stands for `defined(X)` while pcpp expands
 
 
 def expanded(condition: Sequence[str], macros: Mapping[str, Definition]) -> list[str]:
     """The tokens with these macros expanded; operands of `defined` stay."""
     if not macros:
         return list(condition)
-    made = {name: _macro(name, definition) for name, definition in macros.items()}
-    return [token.text for token in _Expansion(made).of([_Token(text) for text in condition])]
+    if all(macro.params is None and "#" not in macro.body for macro in macros.values()):
+        return _replaced(condition, macros)
+    return [text for token in _by_pcpp(condition, macros) for text in _unfolded(str(token.value))]
 
 
-def _macro(name: str, definition: Definition) -> _Macro:
-    params, variadic = definition.params, ""
-    if params and params[-1].endswith("..."):
-        variadic = params[-1].removesuffix("...").strip() or "__VA_ARGS__"
-        params = (*params[:-1], variadic)
-    return _Macro(name, params, variadic, tokens(definition.body))
-
-
-class _Expansion:
-    """The expansion of one condition; counts its steps."""
-
-    def __init__(self, macros: Mapping[str, _Macro]) -> None:
-        self.macros = macros
-        self.steps = 0
-        self.depth = 0
-
-    def of(self, given: Iterable[_Token]) -> list[_Token]:
-        """The tokens, expanded."""
-        found: list[_Token] = []
-        pending = [*given][::-1]
-        while pending:
-            self._step()
-            token = pending.pop()
-            macro = self.macros.get(token.text)
-            if token.text == "defined":
-                found += (token, *_operand(pending))
-            elif macro is None or token.text in token.hidden:
-                found.append(token)
-            elif macro.params is None:
-                pending += self._body(macro, [], token.hidden | {macro.name})[::-1]
-            elif pending and pending[-1].text == "(":
-                arguments, closing = self._arguments(pending)
-                hidden = (token.hidden & closing.hidden) | {macro.name}
-                pending += self._body(macro, _fitted(macro, arguments), hidden)[::-1]
-            else:
-                found.append(token)
-        return found
-
-    def _step(self) -> None:
-        self.steps += 1
-        if self.steps > _MOST_STEPS:
+def _replaced(condition: Sequence[str], macros: Mapping[str, Definition]) -> list[str]:
+    """The tokens with object-like macros replaced, no name within itself."""
+    found: list[str] = []
+    pending: list[tuple[str, frozenset[str]]] = [(text, frozenset()) for text in reversed(condition)]
+    while pending:
+        text, inside = pending.pop()
+        if text == "defined":
+            found.append(text)
+            found += [pending.pop()[0] for _ in range(operand_width([t for t, _ in pending[:-4:-1]]))]
+        elif text in macros and text not in inside:
+            pending += [(part, inside | {text}) for part in reversed(tokens(macros[text].body))]
+        else:
+            found.append(text)
+        if len(found) + len(pending) > _MOST_TOKENS:
             raise Malformed("expansion too large")
-
-    def _arguments(self, pending: list[_Token]) -> tuple[list[list[_Token]], _Token]:
-        """The arguments of a call whose bracket is next, and the bracket that closes it; takes all of them."""
-        pending.pop()
-        arguments: list[list[_Token]] = [[]]
-        depth = 0
-        while pending:
-            self._step()
-            token = pending.pop()
-            if token.text == ")" and depth == 0:
-                return arguments, token
-            depth += (token.text == "(") - (token.text == ")")
-            if token.text == "," and depth == 0:
-                arguments.append([])
-            else:
-                arguments[-1].append(token)
-        raise Malformed("call not closed")
-
-    def _body(self, macro: _Macro, arguments: list[list[_Token]], hidden: frozenset[str]) -> list[_Token]:
-        """The body with arguments in place of parameters, `#` and `##` done."""
-        raw = dict(zip(macro.params or (), arguments, strict=True))
-        ready: dict[str, list[_Token]] = {}
-
-        def argument(name: str) -> list[_Token]:
-            if name not in ready:
-                ready[name] = self._nested(raw[name])
-            return ready[name]
-
-        found: list[_Token] = []
-        body, position = macro.body, 0
-        while position < len(body):
-            self._step()
-            text, following = body[position], body[position + 1] if position + 1 < len(body) else ""
-            if text == "#" and following in raw:
-                found.append(_Token('"' + " ".join(t.text for t in raw[following]) + '"'))
-                position += 1
-            elif text == "##" and found and following:
-                _paste(found, raw.get(following, [_Token(following)]), following == macro.variadic, argument)
-                position += 1
-            elif text in raw:
-                found += (raw[text] or [_Token("")]) if following == "##" else argument(text)
-            else:
-                found.append(_Token(text))
-            position += 1
-        return [_Token(t.text, t.hidden | hidden) for t in found if t.text]
-
-    def _nested(self, given: list[_Token]) -> list[_Token]:
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise Malformed("too deep")
-        found = self.of(given)
-        self.depth -= 1
-        return found
-
-
-def _paste(found: list[_Token], right: list[_Token], variadic: bool, argument: Callable[[str], list[_Token]]) -> None:
-    """Joins the last token found with the first one of what follows `##`."""
-    left = found.pop()
-    if left.text == "," and variadic:  # GNU: the comma goes where there are no further arguments
-        found += (left, *right) if right else ()
-        return
-    joined = left.text + (right[0].text if right else "")
-    found += (_Token(text, left.hidden) for text in (tokens(joined) if joined else ("",)))
-    found += right[1:]
-
-
-def _fitted(macro: _Macro, arguments: list[list[_Token]]) -> list[list[_Token]]:
-    """The arguments, one for each parameter; further ones joined by commas. Malformed if there are too few."""
-    params = macro.params or ()
-    if not params and arguments == [[]]:
-        return []
-    if macro.variadic and len(arguments) >= len(params) - 1:
-        fixed, rest = arguments[: len(params) - 1], arguments[len(params) - 1 :]
-        joined = [token for one in rest for token in (_Token(","), *one)]
-        return [*fixed, joined[1:]]
-    if len(arguments) != len(params):
-        raise Malformed(f"{macro.name} takes {len(params)} arguments")
-    return arguments
-
-
-def _operand(pending: list[_Token]) -> list[_Token]:
-    """What `defined` asks for, taken as it stands: `(X)` or `X`."""
-    ahead = [token.text for token in pending[:-4:-1]]
-    width = operand_width(ahead)
-    return [pending.pop() for _ in range(width)]
+    return found
 
 
 def operand_width(ahead: Sequence[str]) -> int:
@@ -170,3 +50,130 @@ def operand_width(ahead: Sequence[str]) -> int:
     if len(ahead) >= 3 and ahead[0] == "(" and ahead[2] == ")" and is_word(ahead[1]):
         return 3
     return 1 if ahead and is_word(ahead[0]) else 0
+
+
+def _unfolded(text: str) -> tuple[str, ...]:
+    return ("defined", text[len(_DEFINED) :]) if text.startswith(_DEFINED) else (text,)
+
+
+@lru_cache(maxsize=1)
+def _machine() -> Any:
+    """The one `pcpp` preprocessor, used for its lexer and its macro expansion; building it takes milliseconds."""
+    from pcpp import Preprocessor
+
+    class Quiet(Preprocessor):  # type: ignore[misc]
+        def on_error(self, file: str, line: int, message: str) -> None:
+            raise Malformed(message)
+
+    machine = Quiet()
+    machine.expand_linemacro = machine.expand_countermacro = False
+    machine.macros = {}
+    return machine
+
+
+@lru_cache(maxsize=65536)
+def _lexed(texts: tuple[str, ...]) -> tuple[Any, ...]:
+    """The tokens as those of pcpp, `defined(X)` folded into one."""
+    machine = _machine()
+    given = [t for t in machine.tokenize(" ".join(plain(text) for text in texts)) if t.type not in machine.t_WS]
+    folded: list[Any] = []
+    position = 0
+    while position < len(given):
+        token = given[position]
+        if token.value == "defined" and token.type == machine.t_ID:
+            ahead = [t.value for t in given[position + 1 : position + 4]]
+            if width := operand_width(ahead):
+                token = copy.copy(token)
+                token.value = _DEFINED + ahead[width // 2]
+                position += width
+        token.lineno = 1
+        folded.append(token)
+        position += 1
+    return tuple(folded)
+
+
+def _by_pcpp(condition: Sequence[str], macros: Mapping[str, Definition]) -> list[Any]:
+    machine = _machine()
+    given = _lexed(tuple(condition))
+    if _too_large(given, macros):
+        raise Malformed("expansion too large")
+    machine.macros = {name: _macro(name, definition) for name, definition in macros.items()}
+    fresh = [_fresh(token) for token in given]
+    try:
+        return [t for t in machine.expand_macros(fresh) if t.type not in machine.t_WS]
+    except RecursionError:
+        raise Malformed("expansion too deep") from None
+    finally:
+        machine.macros = {}
+        machine.linemacrodepth = 0
+
+
+def _fresh(token: Any) -> Any:
+    made = object.__new__(type(token))  # what copy.copy comes to, without its detours: tokens are copied by the 100,000
+    made.__dict__.update(token.__dict__)
+    made.expanded_from = []
+    return made
+
+
+@lru_cache(maxsize=8192)
+def _macro(name: str, definition: Definition) -> Any:
+    """The macro as pcpp wants it, which copies tokens of a body before it changes them."""
+    from pcpp.parser import Macro
+
+    machine = _machine()
+    body = list(_lexed(tokens(definition.body)))
+    if definition.params is None:
+        return Macro(name, body)
+    params = [p.removesuffix("...").strip() or "__VA_ARGS__" if p.endswith("...") else p for p in definition.params]
+    variadic = bool(definition.params) and definition.params[-1].endswith("...")
+    macro = Macro(name, body, params, variadic)
+    if variadic:
+        macro.vararg = params[-1]
+    machine.macro_prescan(macro)
+    return macro
+
+
+def _too_large(given: tuple[Any, ...], macros: Mapping[str, Definition]) -> bool:
+    """Whether expansion could explode: an upper bound from the sizes of the bodies, computed without expanding."""
+    bodies = {name: _body(definition) for name, definition in macros.items()}
+    sizes: dict[str, int] = {}
+    pending = list(macros)
+    while pending:
+        name = pending[-1]
+        open_ = [v for v in bodies[name].values if v in bodies and v not in sizes and v not in pending]
+        if open_:
+            pending += open_
+            continue
+        pending.pop()
+        sizes[name] = min(1 + sum(sizes.get(v, 1) for v in bodies[name].values), _MOST_TOKENS * 100)
+    fan_out = max((body.fan_out for body in bodies.values()), default=1)
+    depth = max(_depth(given), *(body.depth for body in bodies.values()), 0)
+    bound: int = fan_out ** min(depth, 64)
+    return bound * sum(sizes.get(t.value, 1) for t in given) > _MOST_TOKENS * 50
+
+
+class _Body(NamedTuple):
+    """What the bound needs of a macro body."""
+
+    values: tuple[str, ...]
+    fan_out: int  # how often one parameter occurs
+    depth: int
+
+
+@lru_cache(maxsize=65536)
+def _body(definition: Definition) -> _Body:
+    lexed = _lexed(tokens(definition.body))
+    values = tuple(t.value for t in lexed)
+    fan_out = max(values.count(parameter) for parameter in definition.params) if definition.params else 1
+    return _Body(values, max(fan_out, 1), _depth(lexed))
+
+
+def _depth(given: tuple[Any, ...]) -> int:
+    depth = deepest = 0
+    for token in given:
+        if token.value == "(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token.value == ")":
+            depth -= 1
+    return deepest

@@ -138,13 +138,16 @@ class _Parser:
         return self._name(text)
 
     def _asked(self) -> Values:
-        """What `defined` answers."""
+        """What `defined` answers; an operand that expansion has replaced was defined."""
         operand = self.texts[self.position : self.position + 3]
         width = operand_width(operand)
-        if not width:
+        if width:
+            self.position += width
+            return self._defined(operand[width // 2])
+        if self._peek() != "(":
             raise Malformed("defined without a name")
-        self.position += width
-        return self._defined(operand[width // 2])
+        self._skip_call()
+        return Values(((Number(1), self.mask),))
 
     def _skip_call(self) -> None:
         depth = 0

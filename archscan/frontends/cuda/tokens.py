@@ -93,6 +93,14 @@ def number(spelling: str) -> Number:
     return Number(value, "u" in match[2].lower() or value >= HALF)
 
 
+def plain(text: str) -> str:
+    """The token in a spelling that every lexer of C knows: integers as plain decimals."""
+    if not _NUMBER.fullmatch(text):
+        return text
+    value, unsigned = number(text)
+    return f"{value}U" if unsigned else str(value)
+
+
 @lru_cache(maxsize=16384)
 def integer(body: str) -> Number | None:
     """The number that a macro body is, perhaps in parentheses; None for any other body."""
