@@ -78,7 +78,13 @@ def test_a_suffix_means_that_variant_alone(text: str, name: str) -> None:
     selection = select(text, CATALOG)
     assert selection.exact
     assert UNIVERSE.names(selection.mask) == (name,)
-    assert not selection.peers & UNIVERSE.mask(UNIVERSE.variants(selection.sm))
+    others = {t.name for t in UNIVERSE.variants(selection.sm)} - {name}
+    assert others <= set(UNIVERSE.names(selection.peers)) and name not in UNIVERSE.names(selection.peers)
+
+
+def test_the_variants_of_a_gpu_are_no_peers() -> None:
+    selection = select("sm_120", CATALOG)
+    assert not selection.peers & UNIVERSE.mask(UNIVERSE.variants(120))
 
 
 @pytest.mark.parametrize(

@@ -268,6 +268,7 @@ def test_junit_is_xml_and_gitlab_has_unique_fingerprints() -> None:
         (("sm_100a", "sm_100f"), "100a/f"),
         (("sm_80", "sm_86", "sm_87", "sm_89"), "80-87, 89"),
         (("sm_120", "sm_120a", "sm_120f", "host"), "120, host"),
+        (("sm_80", "sm_86", "sm_90", "sm_100", "sm_120"), "80, 86, 90, 100, 120, plain only"),
         ((), ""),
     ],
 )

@@ -27,7 +27,7 @@ def select(text: str, catalog: Catalog, against: Sequence[str] = ()) -> Selectio
     universe = catalog.universe
     everything = universe.variants(target.sm)
     variants = (target,) if exact else everything
-    own = universe.mask(everything)
+    own = universe.mask(variants)  # with a suffix the other variants of the chip are targets like any other
     since = 90 if target.major >= 9 else 80
     return Selection(
         name=target.name,

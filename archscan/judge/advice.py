@@ -10,7 +10,7 @@ from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, Branch
 from archscan.judge.cases import LISTS, Case
 from archscan.judge.features import COMPILED
-from archscan.judge.limits import constant
+from archscan.judge.limits import OPT_IN, constant, limit
 from archscan.judge.notes import images
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.words import chips_named, products_named
@@ -59,6 +59,8 @@ class Advised:
 
 _FEW_TARGETS = 9  # three chips with their suffixes, named one by one
 _SUFFIXED = re.compile(r"(?<![a-z0-9])(?:sm|compute)_?(\d{2,3})[af]\b", re.I)
+
+_IMAGE = re.compile(r"\.(?:cubin|fatbin)\b", re.I)
 
 Rule = Callable[[Weighed], "Advised | None"]
 
@@ -167,6 +169,19 @@ def _macro_use(weighed: Weighed) -> Advised | None:
     return None
 
 
+def _memory(weighed: Weighed) -> Advised | None:
+    """The text gives shared memory as the reason, and every chip that is let in has more of it."""
+    case, catalog = weighed.case, weighed.catalog
+    own, shut = limit(catalog, weighed.selection.sm, OPT_IN), case.shut
+    if not case.words.memory or own is None or shut is None or case.needs.sure or case.limit:
+        return None
+    others = [limit(catalog, sm, OPT_IN) for sm in catalog.universe.sms(shut.missed.yes & weighed.selection.peers)]
+    if not others or any(other is None or other <= own for other in others):
+        return None
+    why = f"the text beside it speaks of memory: {weighed.selection.name} has {own:,} B, all that are let in have more"
+    return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.memory)
+
+
 def _table(weighed: Weighed) -> Advised | None:
     """A check before a table without a row, the table behind the check, and a table that simply fails."""
     if weighed.half(Half.TABLE, admits=False):
@@ -206,14 +221,25 @@ def _listed(weighed: Weighed) -> Advised | None:
 def _foreign(weighed: Weighed) -> Advised | None:
     """What is behind it is named for other chips."""
     case = weighed.case
-    named = _named_for_others(weighed) or _ships_for_others(weighed)
+    named = _named_for_others(weighed) or _ships_for_others(weighed) or _refused_for_others(weighed)
     if not named or (case.needs.sure and not _file_for_others(weighed)):
         return None
     why = "what is behind it is named for other chips"
-    quiet = weighed.today not in (Consequence.SILENT_NOOP, Consequence.WRONG_RESULT, Consequence.RACE)
+    silent = weighed.today in (Consequence.SILENT_NOOP, Consequence.WRONG_RESULT, Consequence.RACE)
+    quiet = not silent or case.gets.does is Does.PRINTS
     if quiet or weighed.routed or case.gate.layer in (Layer.BUILD, Layer.JIT) or _file_for_others(weighed):
         return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why)
     return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why)
+
+
+def _refused_for_others(weighed: Weighed) -> bool:
+    """Whether an error names the one generation that is let in: "only supported on SM100 and SM103"."""
+    case, shut = weighed.case, weighed.case.shut
+    if shut is None or not case.gets.message or case.gets.does not in (Does.RAISES, Does.ASSERTS, Does.REFUSES):
+        return False
+    named = {_generation(sm) for sm in chips_named(case.gets.message, weighed.catalog)}
+    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers)
+    return len(named) == 1 and weighed.selection.major not in named and {_generation(sm) for sm in taken} == named
 
 
 def _named_for_others(weighed: Weighed) -> bool:
@@ -280,6 +306,9 @@ def _test(weighed: Weighed) -> Advised | None:
 
 
 def _performance(weighed: Weighed) -> Advised | None:
+    if weighed.today is Consequence.DEGRADED_TUNING and weighed.case.words.prefers:
+        word = weighed.case.words.prefers
+        return Advised(Advice.LEAVE, Consequence.DEGRADED_TUNING, "a preference, no ability", word)
     word = weighed.case.words.performance
     if word and (weighed.case.gets.does in _FULL or weighed.case.gets.does in (Does.REFUSES, Does.NOTHING)):
         return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a deliberate choice for speed", word)
@@ -288,10 +317,18 @@ def _performance(weighed: Weighed) -> Advised | None:
 
 def _sibling(weighed: Weighed) -> Advised | None:
     """A chip of the same family is let in, and what is behind it assembles."""
-    if not weighed.siblings or _is_refused_by_name(weighed.case):
+    alike = _alike(weighed)
+    if not alike or _is_refused_by_name(weighed.case):
         return None
-    names = ", ".join(f"sm_{sm}" for sm in sorted(weighed.siblings))
+    names = ", ".join(f"sm_{sm}" for sm in sorted(alike))
     return Advised(Advice.WIDEN_SAFE, weighed.today, f"a sibling is let in: {names}", "sibling")
+
+
+def _alike(weighed: Weighed) -> frozenset[int]:
+    """The siblings that say something about the target: let in for their generation, not for a minor number."""
+    case = weighed.case
+    asked = case.arm.condition if case.arm is not None else " ".join(arm.condition for arm in case.gate.arms)
+    return frozenset() if "minor" in asked and "major" not in asked else weighed.siblings
 
 
 def _is_refused_by_name(case: Case) -> bool:
@@ -326,6 +363,19 @@ def _block_scaled(weighed: Weighed) -> Advised | None:
         why = "block-scaled paths needed tiles, shared memory and suffix fixed before they were right and fast"
         return Advised(Advice.WIDEN_NEEDS_TUNING, weighed.today, why)
     return None
+
+
+def _imaged(weighed: Weighed) -> Advised | None:
+    """The rows or values are compiled images: another row names a file that nobody has."""
+    case = weighed.case
+    if case.gate.layer not in (Layer.PYTHON, Layer.HOST):
+        return None
+    rows = [arm.effect.value or "" for arm in case.gate.arms]
+    rows += [arm.condition for arm in case.gate.arms if case.gate.kind is Kind.ALLOW_LIST]
+    word = _IMAGE.search(" ".join(rows))
+    if word is None:
+        return None
+    return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "an image for the target has to be there first", word[0])
 
 
 def _said(weighed: Weighed) -> Advised | None:
@@ -373,7 +423,7 @@ def _gap(weighed: Weighed) -> Advised | None:
 def _built(weighed: Weighed) -> Advised | None:
     """A list of what to compile, that nothing beside it keeps to some chips: whether it compiles shows at once."""
     if weighed.case.gate.kind is Kind.BUILD_LIST:
-        return Advised(Advice.WIDEN_SAFE, weighed.today, "a list of what to compile: the build shows what does not")
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "a list of what to build: what does not compile shows at once")
     return None
 
 
@@ -381,6 +431,7 @@ RULES: tuple[Rule, ...] = (
     _workaround,
     _absent,
     _limits,
+    _memory,
     _text_order,
     _table,
     _other_half,
@@ -391,6 +442,7 @@ RULES: tuple[Rule, ...] = (
     _module_list,
     _test,
     _performance,
+    _imaged,
     _sibling,
     _block_scaled,
     _costly,

@@ -10,6 +10,9 @@ from archscan.model.target import Universe
 
 REST = -1  # index of the branch of those that take no arm
 
+NO_ANSWER = frozenset(
+    {"False", "false", "None", "nullptr", "NULL", "std::nullopt", "0", "[]", "{}", "()", '""', "''", "set()", "list()"}
+)  # values that stand for nothing
 _WORKING = frozenset({Does.WORK, Does.DEFINES, Does.RETURNS, Does.ASSIGNS})
 
 

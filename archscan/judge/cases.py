@@ -11,7 +11,18 @@ from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, Branch, outline
 from archscan.judge.features import COMPILED, Need, Needs, needs_to_open, needs_when_taken
-from archscan.judge.limits import OPT_IN, THREADS, Overrun, constant, limit, lumped, overrun, source, tabled_limit
+from archscan.judge.limits import (
+    OPT_IN,
+    THREADS,
+    Overrun,
+    constant,
+    is_limit,
+    limit,
+    lumped,
+    overrun,
+    source,
+    tabled_limit,
+)
 from archscan.judge.notes import images, shared_bytes
 from archscan.judge.project import Project
 from archscan.judge.verdicts import Shut, Undecided, Why, decide, spared
@@ -134,12 +145,12 @@ class _Judge:
 
     def found(self) -> Iterator[Case | Undecided]:
         """Everything that is wrong with the gate, or why nobody can tell."""
-        verdict = self.verdict()
+        verdict, admitted = self.verdict(), tuple(self.admitted())
         if isinstance(verdict, Undecided):
             yield verdict
-        elif verdict is not None and (case := self.excluded(verdict)):
+        elif verdict is not None and not _is_told_by(admitted, verdict) and (case := self.excluded(verdict)):
             yield case
-        yield from self.admitted()
+        yield from admitted
 
     def verdict(self) -> Shut | Undecided | None:
         if self.gate.kind is Kind.RESOURCE:
@@ -155,7 +166,7 @@ class _Judge:
         gate, guarded = self.gate, shut.missed.arm
         held = tabled_limit(self.ways, self.catalog)
         own = limit(self.catalog, self.selection.sm, held) if held else None
-        if own is not None and constant(shut.gets.effect.value) == own:
+        if held and is_limit(constant(shut.gets.effect.value), own, held):
             return None
         needs = self._needs_of(shut)
         return Case(
@@ -170,7 +181,8 @@ class _Judge:
             shut=shut,
             limit=held,
             admits=self.catalog.universe.names(shut.missed.yes),
-            same_limit=(own is not None and constant(shut.missed.effect.value) == own) or self._same_memory(shut),
+            same_limit=bool(held and is_limit(constant(shut.missed.effect.value), own, held))
+            or self._same_memory(shut),
         )
 
     def _words(self, *texts: str) -> Words:
@@ -270,7 +282,7 @@ class _Judge:
 
         Whoever names the target's own major means it: words beside that tell of the other chips.
         """
-        if self.gate.layer not in (Layer.PYTHON, Layer.JIT, Layer.BUILD):
+        if self.gate.layer in COMPILED or (self.gate.layer is Layer.HOST and self.gate.kind is Kind.CHECK):
             return False
         inside = self.catalog.universe.sms(branch.own or branch.yes)
         every = self.catalog.universe.sms(self.catalog.universe.device)
@@ -311,6 +323,19 @@ class _Judge:
         return sm // 10 == own // 10 and sm <= own
 
 
+def _holds_limit(shut: Shut, own: int | None, held: str | None) -> bool:
+    """Whether the missed row holds the target's own limit."""
+    return held is not None and is_limit(constant(shut.missed.effect.value), own, held)
+
+
+def _is_told_by(admitted: tuple[Case, ...], shut: Shut) -> bool:
+    """Whether it is enough to say that the arm taken is wrong: another arm is missed only because of that.
+
+    Where the arm is too large, the arm for chips with as much memory is what the target should get.
+    """
+    return shut.why is Why.UNSUITED and any(c.obstacle is not None and c.obstacle.overrun is None for c in admitted)
+
+
 def _common(failing: Iterable[tuple[Need, ...]]) -> tuple[Need, ...]:
     """What all failing variants lack; where they lack different things, what the first lacks."""
     lists = list(failing)
@@ -326,7 +351,8 @@ def place_of(gate: Gate, shut: Shut) -> Place:
     if gate.kind in LISTS:
         return gate.place
     index = shut.missed.arm
-    if index == REST or (gate.arms[index].is_else and gate.layer is not Layer.PREPROCESSOR):
+    unnamed = index == REST or (gate.arms[index].is_else and gate.layer is not Layer.PREPROCESSOR)
+    if unnamed or shut.why is Why.NEGATED:
         index = shut.gets.arm
     if index == REST:
         return gate.place

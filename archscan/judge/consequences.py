@@ -15,8 +15,12 @@ from archscan.model.gate import Does, Kind, Layer
 
 _BUILDS = frozenset({Layer.BUILD, Layer.JIT})
 _ON_DEVICE = frozenset({Layer.PREPROCESSOR, Layer.DEVICE})
-_ERROR_CODE = re.compile(r"cuda\w*Error|CUBLAS_STATUS|CUDNN_STATUS|CUresult|kError|Status::k|\bE[A-Z]{3,}\b")
+_ERROR_CODE = re.compile(
+    r"cuda\w*Error|CUBLAS_STATUS|CUDNN_STATUS|CUresult|kError|Status::k|\bE[A-Z]{3,}\b"
+    r"|\b(?=k?[A-Z])(?i:\w*(?:not_?supported|unsupported|not_?implemented|unimplemented|invalid|error|fail)\w*)"
+)
 _HINTS = frozenset({"griddep-launch", "prefetch", "setmaxnreg"})  # losing them costs time, never correctness
+_OVERLAP = frozenset({"griddep-wait", "griddep-launch"})
 _NUMBERS = re.compile(r"^[\s\d.,()\[\]{}xXa-fA-FuUlL+*/<>=\"':-]*$")
 _ZERO = re.compile(r"^[-+]?\(?\s*(?:0[xX]0+|0(?:\.0*)?|\.0+|false|False|nullptr|NULL|\{\s*\}|None)\s*[fFuUlLhH]*\)?$")
 _NAMED_BINARY = re.compile(r"wheel|cubin|fatbin|binary|image|prebuilt|precompiled", re.I)
@@ -100,10 +104,15 @@ def _of_refusal(case: Case) -> Consequence:
     if does is Does.TRAPS:
         return Consequence.TRAP
     if does in (Does.RAISES, Does.ASSERTS):
-        return Consequence.RUNTIME_ERROR
+        return Consequence.COMPILE_ERROR if _is_build_script(case) else Consequence.RUNTIME_ERROR
     if does is Does.SKIPS:
         return _of_skipping(case)
     return _of_returned_refusal(case)
+
+
+def _is_build_script(case: Case) -> bool:
+    """Whether the file decides what is built: whatever is raised there stops the build."""
+    return any(gate.layer is Layer.BUILD for gate in case.file.gates)
 
 
 def _of_skipping(case: Case) -> Consequence:
@@ -132,16 +141,25 @@ def _of_returned_refusal(case: Case) -> Consequence:
     name = case.gate.scope.name if case.gate.scope else ""
     if _ERROR_CODE.search(value) or _NAMED_BINARY.search(name):
         return Consequence.RUNTIME_ERROR
-    if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK):
+    answers = re.match(r"\(?(?:False|None)\s*,", value) is not None  # with a reason: the caller decides
+    if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK) and not answers:
         return Consequence.RUNTIME_ERROR
-    return Consequence.SLOW_FALLBACK
+    return Consequence.DEGRADED_TUNING if _is_about_overlap(case) else Consequence.SLOW_FALLBACK
+
+
+def _is_about_overlap(case: Case) -> bool:
+    """Whether all that host code decides is whether kernels may overlap: without that they run one by one."""
+    found = case.needs.items
+    return case.gate.layer not in _ON_DEVICE and bool(found) and all(n.feature.group in _OVERLAP for n in found)
 
 
 def _of_fallback(case: Case) -> Consequence:
     """Something else is done instead."""
     if case.shut is not None and case.shut.why is Why.UNSUITED and case.same_limit:
         return Consequence.DEGRADED_TUNING
-    value, missed = case.gets.value, case.arm.effect.value if case.arm else None
+    value, missed = case.gets.value, _missed_value(case)
+    if _is_about_overlap(case):
+        return Consequence.DEGRADED_TUNING
     if case.gate.layer in _ON_DEVICE:
         if value is not None and _ZERO.match(value) and not _is_literal(missed):
             return Consequence.WRONG_RESULT
@@ -158,6 +176,18 @@ def _of_fallback(case: Case) -> Consequence:
     return Consequence.SLOW_FALLBACK
 
 
+def _missed_value(case: Case) -> str | None:
+    """The value that others pick; of a C++ map that is its rows."""
+    arm = case.arm
+    if arm is None or arm.effect.value is None:
+        return None
+    return (
+        arm.condition
+        if case.gate.kind is Kind.ALLOW_LIST and arm.effect.value.endswith(">second")
+        else arm.effect.value
+    )
+
+
 def _of_definition(case: Case) -> Consequence:
     """A macro or constant chosen by architecture; where tests of it are known, they settle the consequence instead."""
     if case.gets.does is Does.ERRORS:
@@ -170,7 +200,7 @@ def _of_definition(case: Case) -> Consequence:
 
 def _is_constant(value: str | None) -> bool:
     """Whether a value is numbers only, such as a tile shape or a limit; truth values are no numbers."""
-    text = re.sub(r"^\w+=(?!=)", "", value or "")
+    text = re.sub(r"^\w+=(?!=)|^\w+(?:::\w+)*(?=[({])", "", value or "")
     return bool(_NUMBERS.match(text)) and any(c.isdigit() for c in text)
 
 

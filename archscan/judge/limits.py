@@ -115,9 +115,14 @@ def tabled_limit(ways: tuple[Branch, ...], catalog: Catalog) -> str | None:
         return None
     rows = [(constant(b.effect.value), catalog.universe.sms(b.yes)) for b in taken]
     for key in TABLED:
-        if all(limit(catalog, sm, key) == value for value, numbers in rows for sm in numbers):
+        if all(is_limit(value, limit(catalog, sm, key), key) for value, numbers in rows for sm in numbers):
             return key
     return None
+
+
+def is_limit(value: int | None, known: int | None, key: str) -> bool:
+    """Whether a constant is that limit; of memory also where it is written in KB."""
+    return value is not None and known is not None and (value == known or ("smem" in key and value * 1024 == known))
 
 
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {

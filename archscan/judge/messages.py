@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archscan.catalog.types import Catalog
 from archscan.judge.advice import Advised, Weighed
-from archscan.judge.branches import REST
+from archscan.judge.branches import NO_ANSWER, REST
 from archscan.judge.cases import Case
 from archscan.judge.verdicts import Why
 from archscan.model.finding import Advice, Consequence, Problem
@@ -35,6 +35,9 @@ _HELPS = {
     Advice.PAIR: "change both halves together",
     Advice.CONTESTED: "reports disagree: test on the card",
 }
+
+
+_SHORT = 60  # characters of a value that is quoted
 
 
 def message(weighed: Weighed, advised: Advised) -> str:
@@ -80,10 +83,21 @@ def _left_out(case: Case, name: str) -> str:
         groups = case.needs.groups()
         return f"{groups[0] if groups else 'this code'} is compiled out on {name}"
     if case.gets.refuses:
-        return f"{name} is refused"
+        return _refused(case, name)
     if case.guarded == REST:
         return f"what follows is not for {name}"
     return f"{name} does not take this arm"
+
+
+def _refused(case: Case, name: str) -> str:
+    """Who asks and is told no is not refused: that word is for errors."""
+    if case.gets.does is Does.PRINTS:
+        return f"{name} gets a printed message instead"
+    if case.gets.does is Does.SKIPS:
+        return f"skipped on {name}" if case.gate.kind is Kind.TEST_SKIP else f"{name} is left out"
+    if case.gets.does is Does.REFUSES and case.gets.value in NO_ANSWER:
+        return f"the answer is {case.gets.value} for {name}"
+    return f"{name} is refused"
 
 
 def _let_in(weighed: Weighed) -> str:
@@ -92,6 +106,7 @@ def _let_in(weighed: Weighed) -> str:
     catalog = weighed.catalog
     everyone = obstacle.variants == weighed.selection.mask
     names = weighed.selection.name if everyone else _short(catalog, obstacle.variants)
+    has, is_ = ("has", "is") if everyone or obstacle.variants.bit_count() == 1 else ("have", "are")
     if obstacle.overrun is not None:
         over = obstacle.overrun
         if not over.value:
@@ -99,17 +114,20 @@ def _let_in(weighed: Weighed) -> str:
                 f"{weighed.selection.name} has {over.limit:,} B of shared memory and gets the sizes of chips with more"
             )
         unit = " B of shared memory" if "smem" in over.key else f" ({over.key.replace('_', ' ')})"
-        return f"{names} has {over.limit:,}{unit}, this needs {over.value:,}"
+        return f"{names} {has} {over.limit:,}{unit}, this needs {over.value:,}"
     if obstacle.images:
         return f"{weighed.selection.name} is let in to images of {', '.join(obstacle.images)}"
     groups = ", ".join(dict.fromkeys(n.feature.group for n in obstacle.needs[:3]))
-    return f"{names} is let in and cannot assemble {groups}"
+    return f"{names} {is_} let in and cannot assemble {groups}"
 
 
 def _happens(case: Case, advised: Advised) -> str:
     if case.gets.message and advised.today in (Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR):
         text = " ".join(case.gets.message.split())
         return f'"{text[:97] + "..." if len(text) > 100 else text}"'
+    value = case.gets.value if case.gets.does is Does.REFUSES and advised.today is Consequence.RUNTIME_ERROR else None
+    if value and value not in NO_ANSWER and len(value) < _SHORT:
+        return f"{value} is returned"
     if advised.today is Consequence.RACE and not any(n.feature.group == "griddep-wait" for n in case.needs.sure):
         return "threads are no longer ordered"
     if advised.today is Consequence.DEGRADED_TUNING and case.gets.does in (Does.NOTHING, Does.LOGS):

@@ -19,6 +19,7 @@ from archscan.judge.rules import in_order
 from archscan.judge.suppress import sift
 from archscan.model.facts import Facts, FileFacts, Origin
 from archscan.model.finding import Finding, Level
+from archscan.model.gate import Kind
 from archscan.model.report import Report, UndecidedGate
 from archscan.model.settings import JudgeSettings
 from archscan.model.target import Selection
@@ -37,7 +38,7 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     open_cases = without_served(found.cases, project, selection)
     pairs = pair_up(open_cases, project, selection, catalog, shows)
     cases = (*open_cases, *pairs.mismatches)
-    outcomes = [_outcome(c, pairs, project, selection, settings, catalog) for c in cases if shows(c.file)]
+    outcomes = [_outcome(c, pairs, project, selection, settings, catalog) for c in cases if _is_told(c, settings)]
     sifted = sift(findings(outcomes, in_order(catalog.rules.values())), facts.files)
     return Report(
         universe=catalog.universe,
@@ -79,8 +80,8 @@ def _outcome(
 
 
 def _hidden(cases: Iterable[Case], settings: JudgeSettings) -> tuple[tuple[str, int], ...]:
-    """How many cases stand in others' code, by whose: counted, not reported."""
-    return tuple(sorted(Counter(c.file.origin.value for c in cases if not _is_shown(c.file, settings)).items()))
+    """How many cases stand in others' code and in tests: counted, not reported."""
+    return tuple(sorted(Counter(c.file.origin.value for c in cases if not _is_told(c, settings)).items()))
 
 
 def wanted(made: Iterable[Finding], settings: JudgeSettings) -> tuple[Finding, ...]:
@@ -117,7 +118,14 @@ def _undecided(found: Found, facts: Facts, settings: JudgeSettings) -> tuple[Und
 
 
 def _is_shown(file: FileFacts, settings: JudgeSettings) -> bool:
+    if file.origin is Origin.TEST:
+        return settings.include_tests
     return settings.include_vendored or file.origin not in _HIDDEN
+
+
+def _is_told(case: Case, settings: JudgeSettings) -> bool:
+    """Whether a case is reported: of tests that they are skipped, as nobody sees that otherwise."""
+    return _is_shown(case.file, settings) or (case.gate.kind is Kind.TEST_SKIP and case.file.origin is Origin.TEST)
 
 
 def _open_question(file: FileFacts, line: int, condition: str, unknowns: tuple[str, ...]) -> UndecidedGate:

@@ -165,9 +165,9 @@ def _from_reports(found: Known) -> tuple[list[Reason], list[Reason]]:
     if contested or (harm and help_):
         warning.append(Reason("contested: reports disagree", (*contested, *harm, *help_)))
     elif harm:
-        warning.append(Reason("others saw harm", harm))
+        warning.append(Reason("evidence of harm", harm))
     elif help_:
-        other.append(Reason("others saw it work", help_))
+        other.append(Reason("evidence that it works", help_))
     if neutral:
         other.append(Reason("also known", neutral))
     return warning, other

@@ -18,6 +18,7 @@ class Why(str, Enum):
     REFUSED = "refused"  # the target's own branch only refuses: the guarded one is the other
     SIBLING = "sibling"  # a sibling of the same major has a narrower arm
     SHADOWED = "shadowed"  # an arm that means the target is taken from it by an earlier one
+    NEGATED = "negated"  # a list or window is written as what it leaves out
     UNSUITED = "unsuited"  # the target lands in a branch that it cannot run
 
 
@@ -90,7 +91,11 @@ def _shut(
     good = [b for b in served if can_run(b)]
     if good:
         past = _past_own_arm(ways, good[0], selection, universe)
-        return past or _misordered(gate, ways, good[0], selection, universe)
+        return (
+            past
+            or _passed_by(gate, ways, good[0], selection, universe)
+            or _misordered(gate, ways, good[0], selection, universe)
+        )
     gets = _best(landing)
     candidates = [b for b in ways if _missed(b, gets, selection) and not _exempt(b, gets, ways, selection, universe)]
     if gets.effect.does is Does.LOGS:
@@ -168,6 +173,30 @@ def _past_own_arm(ways: tuple[Branch, ...], taken: Branch, selection: Selection,
         if branch.arm > taken.arm and branch.own & selection.mask and branch.no == universe.device:
             return Shut(branch, taken, Why.SHADOWED)
     return None
+
+
+def _passed_by(
+    gate: Gate, ways: tuple[Branch, ...], taken: Branch, selection: Selection, universe: Universe
+) -> Shut | None:
+    """The other side of a negated list or window that uses more than this one: what is written first is the fallback.
+
+    Its condition holds for older and for newer chips than those it leaves out, so those are who is meant.
+    """
+    other = ways[-1]
+    if len(ways) != 2 or other.arm == REST or other.conditional or not other.works or same_result(taken, other):
+        return None
+    if not _features(gate, other) - _features(gate, taken):
+        return None
+    inside, outside = universe.sms(taken.own), universe.sms(other.yes)
+    bounded = bool(outside) and min(inside, default=0) < min(outside) and max(inside, default=0) > max(outside)
+    if not bounded or not other.yes & selection.peers & selection.contemporaries or other.maybe & selection.mask:
+        return None
+    return Shut(other, taken, Why.NEGATED)
+
+
+def _features(gate: Gate, branch: Branch) -> frozenset[str]:
+    """What the code of an arm uses for sure."""
+    return frozenset(use.feature for use in gate.arms[branch.arm].features if use.confidence == "high")
 
 
 def _misordered(

@@ -35,12 +35,18 @@ _PERFORMANCE = re.compile(
     r"|for performance\b|loses? to\b|does(?:n't| not) (?:help|pay)\b)",
     re.I,
 )
+_PREFERS = re.compile(r"\b(?:prefers?|preferred|profitable|worthwhile)\b", re.I)
 _PORTABLE = re.compile(
     r"\b(?:portable\b|element-?wise\b|no special instructions?\b|mma\.sync\b|cp\.async\b(?!\.bulk)|warp-level\b"
     r"|generic\b|(?:with|ships|embeds|includes) ptx\b|pure python\b|any gpu\b|plain (?:loads?|cuda|c\+\+)\b)",
     re.I,
 )
 _BINARY = re.compile(r"cubin|fat-?bin|pre-?built|pre-?compiled|\bshipped binar|\bcompiled for\b|\bimages?\b", re.I)
+_MEMORY = re.compile(  # how much of it, not that it is used
+    r"\b(?:more|larger|bigger|enough|less|requires?|needs?|fits?|exceeds?|limited|\d{2,3} ?ki?b)\b[^.\n]{0,30}"
+    r"\b(?:shared[ -]mem(?:ory)?|smem)\b",
+    re.I,
+)
 _COLLECTIVE = re.compile(
     r"all_?-?reduce|all_?-?gather|reduce_?-?scatter|all_?-?to_?-?all|\bpeers?\b|peer_|_peer|lamport|nvlink|nvls|\bp2p\b|multimem"
     r"|one_?shot|two_?shot|world_size",
@@ -89,6 +95,15 @@ class Words:
     @cached_property
     def performance(self) -> str:
         return self._of_ours(_PERFORMANCE)
+
+    @cached_property
+    def memory(self) -> str:
+        return _found(_MEMORY, self.said)
+
+    @cached_property
+    def prefers(self) -> str:
+        """The name of a predicate that is a preference."""
+        return _found(_PREFERS, self.named.replace("_", " "))
 
     @cached_property
     def portable(self) -> str:

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from archscan.model.facts import Origin
 from archscan.model.finding import Advice, Finding, Level
-from archscan.model.gate import Gate
+from archscan.model.gate import Gate, Kind
 from archscan.model.report import Chain, Report
 
-HIDDEN_FLAGS = {"vendored": "--include-vendored", "test": "--include-tests", "tests": "--include-tests"}
+HIDDEN_FLAGS = {"vendored": "--include-vendored", "test": "--include-tests"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,11 @@ def page(report: Report, limit: int, include_leave: bool) -> Page:
 
 
 def folded(findings: Sequence[Finding]) -> tuple[Entry, ...]:
-    """Findings of one group become one entry, at the place of the first."""
+    """Findings of one group become one entry, at the place of the first; all tests that are skipped are one."""
     members: dict[object, list[Finding]] = {}
     for number, finding in enumerate(findings):
-        members.setdefault(finding.group or number, []).append(finding)
+        is_skip = finding.gate.kind is Kind.TEST_SKIP and finding.origin == Origin.TEST.value
+        members.setdefault(Kind.TEST_SKIP if is_skip else finding.group or number, []).append(finding)
     return tuple(Entry(found[0], tuple(found[1:])) for found in members.values())
 
 

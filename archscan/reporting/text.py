@@ -21,6 +21,7 @@ from archscan.reporting.words import (
     cells,
     compact,
     counted,
+    few,
     gets,
     guarded,
     landing,
@@ -37,6 +38,7 @@ _MOST_SOURCES = 2
 _MOST_TOLD = 2
 _MOST_RELATED = 3
 _MOST_PLACES = 6
+_MOST_NAMES = 3
 _TAB = "    "
 _CHANGED = re.compile(r"[+-](?!\+\+ b/|-- a/)")
 _MOST_CHANGED = 6
@@ -117,12 +119,13 @@ def _entry(entry: Entry, canvas: _Canvas) -> list[str]:
 
 
 def _heading(finding: Finding, canvas: _Canvas) -> list[str]:
-    """The title, wrapped before it is painted, with the risk's score at the right."""
+    """The title, wrapped before it is painted; with -v the score that orders the report at the right."""
     label = f"{finding.risk.level.value}[{finding.rule}]: "
-    score = f"risk {finding.risk.score}"
-    room = canvas.options.width - len(score) - 2
+    score = f"order {finding.risk.score}" if canvas.options.verbosity > 0 else ""
+    room = canvas.options.width - (len(score) + 2 if score else 0)
     body = textwrap.wrap(label + one_line(finding.message), room, subsequent_indent="  ") or [label]
-    right = " " * (canvas.options.width - cells(body[0]) - len(score)) + canvas.paint(score, dim=True)
+    gap = " " * (canvas.options.width - cells(body[0]) - len(score))
+    right = gap + canvas.paint(score, dim=True) if score else ""
     color = _COLORS[finding.risk.level]
     if not body[0].startswith(label.rstrip()):
         return [canvas.paint(line, bold=True) for line in body]
@@ -253,11 +256,12 @@ def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
         lines += _reason(reason, finding, margin, canvas)
     if len(reasons) > most:
         lines += _note("risk", f"{counted(len(reasons) - most, 'more reason')} (-v)", margin, canvas)
+    most = 99 if canvas.options.verbosity > 0 else _MOST_NAMES
     if finding.assumes:
-        lines += _note("if", "holds where " + ", ".join(finding.assumes), margin, canvas)
+        lines += _note("if", "holds where " + few(finding.assumes, most), margin, canvas)
     unknown = [name for name in finding.unknowns if name not in finding.assumes]
     if unknown:
-        lines += _note("if", "unknown: " + ", ".join(unknown), margin, canvas)
+        lines += _note("if", "unknown: " + few(unknown, most), margin, canvas)
     return [*lines, *_related(finding, margin, canvas), *_fix(finding, margin, canvas), *_others(entry, margin, canvas)]
 
 

@@ -56,6 +56,11 @@ def cells(text: str) -> int:
 def compact(names: Iterable[str], universe: Universe) -> str:
     """Targets in few characters: `80-90, 100a, host`. A bare number means every variant of that SM."""
     chosen = set(names)
+    plain = {t.name for t in universe.targets if not t.suffix}
+    suffixed = {t.sm for t in universe.targets if t.suffix}
+    left_out = sum(t.name in chosen and t.sm in suffixed for t in universe.targets)  # whose other variants are not in
+    if chosen < plain and left_out > _PLAIN and "host" not in chosen:
+        return ", ".join(_runs([t.sm for t in universe.targets if t.name in chosen], universe)) + ", plain only"
     parts: list[str] = []
     run: list[int] = []
     for sm in sorted({t.sm for t in universe.targets if not t.is_host}):
@@ -69,6 +74,22 @@ def compact(names: Iterable[str], universe: Universe) -> str:
         parts += [f"{sm}" + "/".join(t.suffix or "(plain)" for t in taken)] if taken else []
     parts += _range(run)
     return ", ".join([*parts, *(["host"] if "host" in chosen else [])])
+
+
+_PLAIN = 2  # from more on it is said once that only plain targets are meant
+
+
+def _runs(sms: Sequence[int], universe: Universe) -> list[str]:
+    """These SMs with neighbours joined."""
+    parts: list[str] = []
+    run: list[int] = []
+    for sm in sorted({t.sm for t in universe.targets if not t.is_host}):
+        if sm in sms:
+            run.append(sm)
+        else:
+            parts += _range(run)
+            run = []
+    return [*parts, *_range(run)]
 
 
 def _range(run: Sequence[int]) -> list[str]:
@@ -149,6 +170,12 @@ def guarded(finding: Finding, selection: Selection) -> str:
     if finding.problem is not Problem.EXCLUDED:
         return f"reached by {selection.name}"
     return "dropped" if finding.gate.layer is Layer.PREPROCESSOR else "not taken"
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """The first names, whole, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(one_line(name) for name in names[:most]) + more
 
 
 def shortened(text: str, width: int) -> str:

@@ -14,6 +14,7 @@ from archscan.model.facts import Failed, Skipped
 from archscan.model.report import Chain, Report, Step
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.model.target import Selection
+from archscan.reporting.words import counted
 from archscan.tracing.code import Code
 from archscan.tracing.diff import Change, Difference, compare, condition
 from archscan.tracing.messages import Explanation, explain_message
@@ -186,7 +187,8 @@ def diff_text(difference: Difference) -> str:
             if len(shown) < len(changes):
                 lines.append(f"  and {len(changes) - len(shown)} more (--format json has them all)")
             lines.append("")
-    count = f"{difference.old_shut} gates shut {difference.target} out before, {difference.new_shut} now"
+    before = f"{counted(difference.old_shut, 'gate')} shut{'s' if difference.old_shut == 1 else ''}"
+    count = f"{before} {difference.target} out before, {difference.new_shut} now"
     return "\n".join([*lines, count, ""])
 
 
