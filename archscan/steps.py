@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from archscan.cache import Part
 from archscan.frontends import registry
-from archscan.frontends.protocol import Context, FrontEnd
+from archscan.frontends.protocol import Context, FrontEnd, located
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
 from archscan.quick import quicken
 from archscan.sources import Unread, read
@@ -84,7 +84,8 @@ def _about(indexed: Iterable[Indexed]) -> bytes:
 
 
 def _index(one: Indexed, end: str) -> Any:
-    return pickle.loads(dict(one.indexes)[end])
+    assert isinstance(one.outcome, Source)
+    return located(pickle.loads(dict(one.indexes)[end]), one.outcome.disk)
 
 
 def _gates(

@@ -23,8 +23,9 @@ from archscan.fixing.proposal import applied
 from archscan.fixing.prove import Workbench
 from archscan.fixing.saved import edited, read_plan
 from archscan.fixing.verify import Verification, verify
-from archscan.frontends.protocol import Context
+from archscan.frontends.protocol import Context, located
 from archscan.frontends.registry import front_ends
+from archscan.model.facts import Source
 from archscan.model.report import Report
 from archscan.model.settings import ScanSettings
 from archscan.sources import discover
@@ -55,7 +56,10 @@ def workbench(paths: Sequence[str], catalog: Catalog, settings: ScanSettings) ->
     discovery = discover(paths, settings)
     context = Context(catalog, settings)
     indexed = (
-        (one.path, name, pickle.loads(blob)) for one in indexes(discovery, context) for name, blob in one.indexes
+        (one.path, name, located(pickle.loads(blob), one.outcome.disk))
+        for one in indexes(discovery, context)
+        if isinstance(one.outcome, Source)
+        for name, blob in one.indexes
     )
     return Workbench(front_ends(settings.layers), discovery.sources, context, indexed)
 

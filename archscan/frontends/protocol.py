@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from archscan.catalog.types import Catalog
 from archscan.model.facts import FileFacts, Source
@@ -17,6 +17,15 @@ class Context:
 
     catalog: Catalog
     settings: ScanSettings
+
+
+@runtime_checkable
+class Rereading(Protocol):
+    """An index that reads the text of its file again when it needs it."""
+
+    def found_at(self, disk: str) -> Any:
+        """The same index, for a file that may lie elsewhere by now."""
+        ...
 
 
 class FrontEnd(Protocol):
@@ -38,3 +47,8 @@ class FrontEnd(Protocol):
     def link(self, indexes: Mapping[str, Any], context: Context) -> Any: ...
 
     def gates(self, index: Any, project: Any, context: Context) -> FileFacts: ...
+
+
+def located(index: Any, disk: str) -> Any:
+    """An index that may come from a cache, for the file as it lies now."""
+    return index.found_at(disk) if isinstance(index, Rereading) else index

@@ -29,6 +29,7 @@ class Source:
     evidence: str = ""  # why the origin is not OWN
     root: str = ""  # path of the project or distribution root above it ("" = unknown)
     below: str = ""  # path below that root (below the PATH given, if there is none): what fingerprints hash
+    stays: bool = True  # whether the file on disk has these bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
 
 from archscan.model.facts import Failed, Origin, Skipped, Source
@@ -26,7 +27,7 @@ def read(unread: Iterable[Unread], overlay: Mapping[str, bytes] | None = None) -
             continue
         for one in group:
             if overlay and one.path in overlay:
-                yield _source(one, overlay[one.path])
+                yield replace(_source(one, overlay[one.path]), stays=False)
             else:
                 yield _judged(one, one.data if one.data is not None else _load(one))
 

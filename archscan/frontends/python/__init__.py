@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archscan.catalog.recognise import Recogniser
 from archscan.frontends.protocol import Context
@@ -11,13 +11,22 @@ from archscan.frontends.python.builds import build_lists, with_build_lists
 from archscan.frontends.python.evaluate import Interpreter
 from archscan.frontends.python.gates import ModulePass
 from archscan.frontends.python.knowledge import compile_knowledge
-from archscan.frontends.python.links import links
 from archscan.frontends.python.messages import messages
 from archscan.frontends.python.modules import Graph, PythonIndex
-from archscan.frontends.python.triggers import asks, deciding, generated, is_asked, may_hold_gates, mentions, triggers
+from archscan.frontends.python.triggers import (
+    asks,
+    deciding,
+    generated,
+    holders,
+    is_asked,
+    may_hold_gates,
+    mentions,
+    triggers,
+)
 from archscan.frontends.python.values import Lanes
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Origin, Source
+from archscan.sources.text import Text
 
 
 @dataclass(eq=False)
@@ -38,25 +47,20 @@ class PythonFrontEnd:
     def wants(self, path: str) -> bool:
         return path.endswith((".py", ".pyi"))
 
-    def index(self, source: Source, context: Context) -> PythonIndex | None:
-        """The places of a file where the architecture may be asked for; None if there is none."""
+    def index(self, source: Source, context: Context) -> PythonIndex:
+        """Where a file may ask for the architecture; of most files only what they import."""
         data = source.data
-        is_package = source.path.endswith("__init__.py")
-        built = links(data, source.path)
-        if not may_hold_gates(data) and not is_package and not built:
-            return None
-        why = generated(data)
-        found = () if why else triggers(data)
-        if not found and not is_package and not why and not built:
-            return None
+        asking = may_hold_gates(data)
+        why = generated(data) if asking else ""
+        found = triggers(data) if asking and not why else ()
         return PythonIndex(
             path=source.path,
-            data=data,
+            text=Text.of(data, source.disk if source.stays else ""),
             triggers=found,
             deciding=deciding(data, found),
             mentions=mentions(data, found),
             asks=asks(data, found),
-            links=built,
+            holders=holders(data, found),
             top=_top(source),
             size=len(data),
             origin=source.origin,
@@ -82,27 +86,28 @@ class PythonFrontEnd:
 
     def gates(self, index: PythonIndex, project: PythonProject, context: Context) -> FileFacts:
         """The gates of one file. Copies of others' packages are read for what they define, unless asked for."""
+        facts = FileFacts(index.path, index.size, index.origin, index.evidence, index.root)
         if index.origin is Origin.VENDORED and not context.settings.include_vendored:
-            return FileFacts(index.path, index.size, index.origin, index.evidence, index.root, links=index.links)
+            return facts
+        asked = index.mentions & project.asks
+        if not (index.triggers or asked or index.generated):
+            return facts
         module = project.interpreter.graph.modules[index.path]
-        extra = [name for name in sorted(index.mentions & project.asks) if is_asked(index.data, name.encode())]
+        if len(module.data) != index.size:
+            return replace(facts, problems=("changed while it was scanned",))
+        extra = [name for name in sorted(asked) if is_asked(module.data, name.encode())]
         gates = ModulePass(project.interpreter, module, project.users, project.recogniser)
         found = gates.run(extra) if index.deciding or extra else []
+        data = module.data
         project.interpreter.forget(module)
         if index.triggers:
-            built = build_lists(index.data, index.path, context.catalog, project.recogniser)
-            found = with_build_lists(found, built)
-        return FileFacts(
-            path=index.path,
-            size=index.size,
-            origin=index.origin,
-            evidence=index.evidence,
-            root=index.root,
+            found = with_build_lists(found, build_lists(data, index.path, context.catalog, project.recogniser))
+        return replace(
+            facts,
             gates=tuple(found),
             problems=tuple(gates.found.problems),
-            sites=messages(index.data, bool(found)) if index.triggers else (),
-            links=index.links,
-            suppressions=suppressions(index.data),
+            sites=messages(data, bool(found)) if index.triggers else (),
+            suppressions=suppressions(data),
         )
 
 

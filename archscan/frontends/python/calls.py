@@ -287,7 +287,9 @@ def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node:
         mapped = args[0].name
         return ListV(_builtin(interpreter, mapped, (item,), node) for item in args[1])
     if name == "getattr" and len(args) > 1 and isinstance(args[1], str):
-        return _named_attribute(interpreter, args[0], args[1])
+        found = _named_attribute(interpreter, args[0], args[1])
+        # something outside may have the attribute or not: that is why there is a default
+        return Unknown(unknown.names) if len(args) > 2 and isinstance(found, ExternalV) else found
     if name in ("isinstance", "hasattr"):  # asks for the type
         return Unknown(unknown.names)
     function = CALLABLE.get(name)

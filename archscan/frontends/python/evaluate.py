@@ -44,9 +44,7 @@ class Interpreter:
                 frame.memo.clear()
         for key in [key for key in self._classes if key[0] == module.path]:
             del self._classes[key]
-        module.memo.clear()
-        module.__dict__.pop("root", None)
-        module.__dict__.pop("scope", None)
+        module.forget()
 
     def module_frame(self, module: Module) -> Frame:
         """The frame of a module's top level."""

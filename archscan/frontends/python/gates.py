@@ -72,6 +72,7 @@ class ModulePass:
         """The module's gates in source order; `extra` are names of predicates defined elsewhere."""
         self._push(self.module.index.deciding)
         for name in extra:
+            self.interpreter.steps = 0
             value = self.interpreter.member(self.module, name)
             if isinstance(value, FuncV) and self.decides(value.node, value.module):
                 continue

@@ -281,7 +281,7 @@ def raise_in(scan: ModulePass, name: str, parameter: str) -> Raise | None:
 def _search_raise(scan: ModulePass, name: str, parameter: str) -> Raise | None:
     pattern = re.compile(rb"^[ \t]*def " + re.escape(name.encode()) + rb"\b", re.MULTILINE)
     for module in scan.interpreter.graph.modules.values():
-        if b"def " + name.encode() not in module.data:
+        if name not in module.index.holders:
             continue
         match = pattern.search(module.data)
         if match is None:

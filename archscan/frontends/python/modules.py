@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,26 +14,33 @@ from tree_sitter import Node
 from archscan.frontends.python.scopes import Scope
 from archscan.frontends.python.segments import Cut, Piece, cut
 from archscan.frontends.python.syntax import parse, path_to
-from archscan.model.facts import Link, Origin
+from archscan.model.facts import Origin
+from archscan.sources.text import Changed, Text
+
+_GLOBAL = re.compile(rb"\n[ \t]+global[ \t]+([\w, \t]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class PythonIndex:
-    """What one file is, picklable: its bytes and where in it the architecture may be asked for."""
+    """What one file is, picklable: where its text lies and where in it the architecture may be asked for."""
 
     path: str
-    data: bytes
-    triggers: tuple[int, ...]  # byte offsets
+    text: Text
+    triggers: tuple[int, ...] = ()  # byte offsets
     deciding: tuple[int, ...] = ()  # those on lines that could decide something
     mentions: frozenset[str] = frozenset()  # names it may use of other modules
     asks: frozenset[str] = frozenset()  # names it defines that ask for the target without saying so
-    links: tuple[Link, ...] = ()
+    holders: frozenset[str] = frozenset()  # functions around those places
     top: str = ""  # name of the directory that holds `path`: the package, when its folder was given as root
     size: int = 0
     origin: Origin = Origin.OWN
     evidence: str = ""
     root: str = ""
     generated: str = ""  # why the body is not read
+
+    def found_at(self, disk: str) -> PythonIndex:
+        """The same index, for a file that may lie elsewhere by now."""
+        return self if self.text.disk in ("", disk) else replace(self, text=replace(self.text, disk=disk))
 
 
 @dataclass(eq=False, repr=False)
@@ -46,25 +54,41 @@ class Module:
     def path(self) -> str:
         return self.index.path
 
-    @property
+    @cached_property
     def data(self) -> bytes:
-        return self.index.data
+        """The text; nothing if the file was changed meanwhile."""
+        try:
+            return self.index.text.load()
+        except Changed:
+            return b""
+
+    def forget(self) -> None:
+        """Drops the text and its trees: what is needed again is read and parsed again."""
+        self.memo.clear()
+        for name in ("data", "root", "scope"):
+            self.__dict__.pop(name, None)
 
     def names(self, name: str) -> bool:
         """Whether the module may hold the name at its top level: its text has it, or it imports all of another."""
-        return "scope" in self.__dict__ or self._has_stars or name.encode() in self.index.data
+        return "scope" in self.__dict__ or self._has_stars or name.encode() in self.data
+
+    @cached_property
+    def globals(self) -> frozenset[str]:
+        """The top-level names that functions assign to."""
+        found = _GLOBAL.findall(self.data) if b"global " in self.data else []
+        return frozenset(name.strip().decode("utf-8", "replace") for names in found for name in names.split(b","))
 
     @cached_property
     def _has_stars(self) -> bool:
-        return b"import *" in self.index.data
+        return b"import *" in self.data
 
     @cached_property
     def _cut(self) -> Cut:
-        return cut(self.index.data, self.index.deciding)
+        return cut(self.data, self.index.deciding)
 
     @cached_property
     def root(self) -> Node:
-        return parse(self.index.data, self._cut.ranges)
+        return parse(self.data, self._cut.ranges)
 
     @cached_property
     def scope(self) -> Scope:
@@ -83,7 +107,7 @@ class Module:
     def _piece(self, piece: Piece) -> Node:
         key = ("piece", piece.start)
         if key not in self.memo:
-            self.memo[key] = parse(self.index.data, ((piece.start, piece.end),))
+            self.memo[key] = parse(self.data, ((piece.start, piece.end),))
         return self.memo[key]  # type: ignore[return-value]
 
     def descend(self, offset: int) -> list[Node]:

@@ -134,6 +134,13 @@ def _starred(interpreter: Interpreter, module: Module) -> tuple[Module, ...]:
 
 def resolve(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
     """The value a scope's bindings give a name at a position; MISSING if none reaches it."""
+    value = _bound_value(interpreter, name, frame, position)
+    if frame.parent is None and is_constant(value) and name in frame.module.globals:
+        return Unknown((name,))  # a function gives it its real value
+    return value
+
+
+def _bound_value(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
     before = [b for b in frame.scope.bindings[name] if b.end <= position or b.kind == "loop"]
     if not before:
         return MISSING

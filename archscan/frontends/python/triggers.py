@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import lru_cache
 
 # Searched one after the other in lower case: a regular expression with alternatives takes ten times as long.
@@ -25,6 +26,8 @@ _DECIDES = re.compile(
 )
 _OPERAND = re.compile(rb"[\w.]+(?:\([\w., ]*\))?(?:\.\w+)*")
 _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
+_TOP = re.compile(rb"\n(?=[^\s])")
+_FAR = 4000  # bytes: what is farther from a definition is not asked for it
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TRIGGER = re.compile(
     rb"(?i:.*(?:capabilit|compute_cap|supported_major|blackwell|hopper|ampere|gencode|supports?_pdl).*|_*(?:is|has)_ada)"
@@ -132,6 +135,7 @@ def is_asked(data: bytes, name: bytes) -> bool:
 def asks(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
     """Top-level functions and flags that ask for the target without saying so in their name."""
     names: set[bytes] = set()
+    functions = _all_of(data, b"\ndef ") if found else []
     for offset in found:
         start = data.rfind(b"\n", 0, offset) + 1
         if not data[start : start + 1].isspace():
@@ -139,21 +143,40 @@ def asks(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
         else:
             match = _FLAG.match(data, _top_line(data, start))  # `FLAG = (` over several lines
             if match is None:
-                start = data.rfind(b"\ndef ", max(0, offset - 4000), offset)
-                match = _WORD.match(data, start + 5) if start >= 0 else None
+                near = bisect_right(functions, offset) - 1
+                is_near = near >= 0 and functions[near] > offset - _FAR
+                match = _WORD.match(data, functions[near] + 5) if is_near else None
         if match and not is_trigger(match[0].rstrip(b" =")):
             names.add(match[0].rstrip(b" ="))
     return frozenset(name.decode("utf-8", "replace") for name in names if len(name) > 3)
 
 
+def holders(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
+    """The functions and methods that begin last before an offset."""
+    names: set[bytes] = set()
+    starts = _all_of(data, b"def ") if found else []
+    for near in {bisect_right(starts, offset) - 1 for offset in found} - {-1}:
+        match = _WORD.match(data, starts[near] + 4)
+        if match:
+            names.add(match[0])
+    return frozenset(name.decode("utf-8", "replace") for name in names)
+
+
+def _all_of(data: bytes, needle: bytes) -> list[int]:
+    found: list[int] = []
+    at = data.find(needle)
+    while at >= 0:
+        found.append(at)
+        at = data.find(needle, at + len(needle))
+    return found
+
+
 def _top_line(data: bytes, start: int) -> int:
-    """Where the last line before an indented one begins that is not indented itself."""
-    at = start
-    while at > max(0, start - 4000):
-        at = data.rfind(b"\n", 0, at - 1) + 1
-        if not data[at : at + 1].isspace():
-            return at
-    return start
+    """Where the last line before an indented one begins that is not indented itself; the line if it is far."""
+    last = 0 if start <= _FAR and not data[:1].isspace() else start
+    for match in _TOP.finditer(data, max(0, start - _FAR), start):
+        last = match.start() + 1
+    return last
 
 
 def occurrences(data: bytes, name: bytes) -> list[int]:
