@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from archscan.catalog.reading import check_keys, mapping, one_of, sequence
+from archscan.errors import UserError
 
 # section -> keys of its rows; every row gives its source, and what it is about in the first key
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -21,6 +23,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "vendored_trees": ("name", "directories", "holds", "files"),
     "build_functions": ("name", "form", "architectures", "result"),
     "jit_builders": ("name",),
+    "kernel_families": ("name", "pattern", "major"),
 }
 GIVES = ("pair", "major", "minor", "sm", "arch", "properties", "target", "text")
 
@@ -42,6 +45,15 @@ def merged(sections: Iterable[dict[str, object]]) -> dict[str, object]:
     return found
 
 
+def _check_family(row: dict[str, Any], place: str) -> None:
+    try:
+        re.compile(row.get("pattern") or "")
+    except re.error as error:
+        raise UserError(f"{place}: pattern: {error}") from error
+    if not row.get("pattern") or not isinstance(row.get("major"), int):
+        raise UserError(f"{place}: needs a pattern and a major")
+
+
 def _rows(raw: Any, section: str, where: str) -> list[dict[str, Any]]:
     rows = []
     for entry in sequence(raw, f"{where}: {section}"):
@@ -50,5 +62,7 @@ def _rows(raw: Any, section: str, where: str) -> list[dict[str, Any]]:
         check_keys(row, (*SECTIONS[section], "source"), place, (SECTIONS[section][0], "source"))
         if "gives" in row:
             one_of(row["gives"], GIVES, f"{place}: gives")
+        if section == "kernel_families":
+            _check_family(row, place)
         rows.append(row)
     return rows

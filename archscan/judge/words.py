@@ -63,7 +63,7 @@ _CHIP_WORDS = (
     (re.compile(r"volta", re.I), 7),
     (re.compile(r"ampere", re.I), 8),
     (re.compile(r"hopper", re.I), 9),
-    (re.compile(r"datacenter blackwell|(?:^|[^a-z])(?:umma|tcgen05|trtllm[-_]?gen|trtgen)", re.I), 10),
+    (re.compile(r"datacenter blackwell|(?:^|[^a-z])(?:umma|tcgen05)", re.I), 10),
     (re.compile(r"(?:^|[^a-z])(?:umma|tcgen05)", re.I), 11),
 )
 
@@ -163,7 +163,7 @@ def chips_named(text: str, catalog: Catalog) -> frozenset[int]:
     known: set[int] = set()
     for major, minor in _ARCH.findall(_HUMP.sub("_", text)):
         known |= {sm for sm in catalog.architectures if sm // 10 == int(major) and minor.lower() in ("x", str(sm % 10))}
-    for pattern, major in _CHIP_WORDS:
+    for pattern, major in (*_CHIP_WORDS, *catalog.kernel_families):
         if pattern.search(text):
             known |= {sm for sm in catalog.architectures if sm // 10 == major}
     return frozenset(known)
