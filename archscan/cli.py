@@ -183,6 +183,7 @@ def config(paths: Sequence[str], config: str | None, isolated: bool) -> int:
 
 
 @archscan.command()
+@_target
 @click.option("--format", "-f", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 @_output
 @_reading
@@ -192,7 +193,8 @@ def config(paths: Sequence[str], config: str | None, isolated: bool) -> int:
 def explain(**given: Any) -> int:
     """Print a rule's page, or what an error MESSAGE means.
 
-    With PATHs, also where the message is raised and which gates are the reason.
+    With PATHs, also where the message is raised and which gates are the reason; with a target, which of them shut it
+    out.
     """
     from archscan.run_tracing import run_explain
 

@@ -130,16 +130,29 @@ def judged(paths: Sequence[str], settings: Settings, catalog: Catalog, focus: tu
     _check_rules(settings["rule"], catalog)
     selection = selected(settings, catalog)
     facts = scanned(paths, settings, catalog)
-    return pipeline.report(facts, selection, catalog, settings.judge(focus), _code(paths, settings, catalog))
+    return pipeline.report(facts, selection, catalog, settings.judge(focus), _code(paths, facts, settings, catalog))
 
 
-def _code(paths: Sequence[str], settings: Settings, catalog: Catalog) -> Code | None:
-    """The files for following callers over packages, if several were given."""
-    if len(paths) < 2:
+def _code(paths: Sequence[str], facts: Facts, settings: Settings, catalog: Catalog) -> Code | None:
+    """The files for following callers over packages, if several were given or one PATH holds several."""
+    if len(paths) < 2 and not _holds_consumers(facts):
         return None
     from archscan.tracing.commands import read_code
 
     return read_code(paths, settings.scan(), catalog)
+
+
+def _holds_consumers(facts: Facts) -> bool:
+    """Whether extension modules are built in one directory and Python asks for architectures in another."""
+    from archscan.model.facts import LinkKind, Origin
+
+    own = [f for f in facts.files if f.origin is Origin.OWN and f.path.endswith(".py") and "/" in f.path]
+    producers = {_top(f.path) for f in own if any(link.kind is LinkKind.JIT_SPEC for link in f.links)}
+    return any(producers - {_top(f.path)} for f in own if f.gates)
+
+
+def _top(path: str) -> str:
+    return path.partition("/")[0]
 
 
 def selected(settings: Settings, catalog: Catalog) -> Selection:

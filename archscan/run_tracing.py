@@ -52,7 +52,8 @@ def _explain_message(message: str, given: Mapping[str, Any], settings: Settings,
     from archscan.tracing.commands import explained, explanation_object, explanation_text
 
     paths = given["paths"]
-    explanation = explained(message, catalog, paths, settings.scan())
+    selection = selected(settings, catalog) if settings["target"] else None
+    explanation = explained(message, catalog, paths, settings.scan(), selection)
     if given["format_"] == "json":
         write(dumped(explanation_object(explanation)), given["output"])
         return 0

@@ -167,7 +167,7 @@ def gets(effect: Effect) -> str:
 
 def guarded(finding: Finding, selection: Selection) -> str:
     """What happens to the guarded code: dropped before it is compiled, not reached, or reached by the target."""
-    if finding.problem is not Problem.EXCLUDED:
+    if finding.problem is not Problem.EXCLUDED and any(answer != "no" for _, answer in finding.verdict):
         return f"reached by {selection.name}"
     return "dropped" if finding.gate.layer is Layer.PREPROCESSOR else "not taken"
 

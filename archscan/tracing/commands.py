@@ -18,7 +18,7 @@ from archscan.reporting.words import counted
 from archscan.tracing.code import Code
 from archscan.tracing.diff import Change, Difference, compare, condition
 from archscan.tracing.messages import Explanation, explain_message
-from archscan.tracing.states import GateState
+from archscan.tracing.states import SHUT, GateState, states
 
 _MARKS = {"shut": "x", "open": "o", "unknown": "?", "clean": "."}
 _TITLES = {
@@ -104,15 +104,26 @@ def _sentence_lines(sentence: str) -> list[str]:
 
 
 def explained(
-    text: str, catalog: Catalog, paths: Sequence[str] = (), settings: ScanSettings | None = None
+    text: str,
+    catalog: Catalog,
+    paths: Sequence[str] = (),
+    settings: ScanSettings | None = None,
+    selection: Selection | None = None,
 ) -> Explanation:
-    """What an error message means; with paths also where it is raised and by which gates."""
+    """What an error message means; with paths also where it is raised and by which gates, those that shut first."""
     if not paths:
         return explain_message(text, catalog)
     from archscan import pipeline
 
     settings = settings or ScanSettings()
-    return explain_message(text, catalog, pipeline.scan(paths, catalog, settings), read_code(paths, settings, catalog))
+    facts = pipeline.scan(paths, catalog, settings)
+    explanation = explain_message(text, catalog, facts, read_code(paths, settings, catalog))
+    if selection is None:
+        return explanation
+    report = pipeline.report(facts, selection, catalog, JudgeSettings(include_vendored=True, include_tests=True))
+    known = {id(state.gate): state.state for found in states(report).values() for state in found}
+    causes = [replace(cause, state=known.get(id(cause.gate), "")) for cause in explanation.causes]
+    return replace(explanation, causes=tuple(sorted(causes, key=lambda c: c.state != SHUT)))
 
 
 def explanation_text(explanation: Explanation, typed: Typed = str) -> str:
@@ -127,7 +138,9 @@ def explanation_text(explanation: Explanation, typed: Typed = str) -> str:
         lines += [""]
     if e.causes:
         lines += ["because of:" if any(c.exact for c in e.causes) else "gates that can be the reason:"]
-        lines += [f"  {typed(c.gate.path)}:{c.line}  {_first(c.gate.arms)}  ({c.why})" for c in e.causes]
+        for c in e.causes:
+            state = f"{c.state:<8}" if c.state else ""
+            lines.append(f"  {state}{typed(c.gate.path)}:{c.line}  {_first(c.gate.arms)}  ({c.why})")
         lines += [""]
     return "\n".join(lines)
 
@@ -155,7 +168,14 @@ def explanation_object(explanation: Explanation) -> dict[str, Any]:
                 for r in e.raised
             ],
             "gates": [
-                {"path": c.gate.path, "line": c.line, "condition": _first(c.gate.arms), "why": c.why, "exact": c.exact}
+                {
+                    "path": c.gate.path,
+                    "line": c.line,
+                    "condition": _first(c.gate.arms),
+                    "why": c.why,
+                    "exact": c.exact,
+                    "state": c.state or None,
+                }
                 for c in e.causes
             ],
         },

@@ -50,6 +50,7 @@ class Cause:
     line: int
     why: str
     exact: bool = False
+    state: str = ""  # what it means for the target asked for: open | shut | unknown; "" = none was named
 
 
 @dataclass(frozen=True, slots=True)
