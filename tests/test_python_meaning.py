@@ -445,3 +445,79 @@ def can_run(x):
 """,
     )
     assert yes(gate) == {90} and gate.arms[0].assumes == ("can_run(…)",)
+
+
+@pytest.mark.parametrize(
+    "renamed",
+    [
+        "100 if x.fp4 and sm == 103 else sm",
+        '"sm_90a" if sm == 90 else f"sm_{sm}"',
+        "sm if sm in (72, 87) else min(sm, 120)",
+    ],
+)
+def test_chip_that_only_gets_another_name_is_no_gate(renamed: str) -> None:
+    assert not gates(f"def module(x, sm):\n    arch = {renamed}\n    return build(arch)\n")
+
+
+def test_tile_chosen_by_the_chip_is_a_gate() -> None:
+    (gate,) = gates("def module(x, sm):\n    tile = 128 if sm == 90 else 64\n    return build(tile)\n")
+    assert yes(gate) == {90}
+
+
+def test_libraries_are_new_enough() -> None:
+    assert not gates(
+        """
+        import torch
+
+        def check(x):
+            if torch.cuda.get_device_capability() == (12, 0) and cudnn.backend_version() < 91400:
+                raise RuntimeError("needs cuDNN 9.14")
+        """
+    )
+    gate = deciding("cudnn_version >= 91100 and torch.cuda.get_device_capability() == (10, 3)")
+    assert yes(gate) == {103} and not gate.arms[0].unknowns
+
+
+@pytest.mark.parametrize("condition", ["minor > major", "major % minor != 0", "major < 9"])
+def test_major_axis_is_no_capability(condition: str) -> None:
+    assert not gates(f"def verify(prefix, major, minor):\n    if {condition}:\n        raise ValueError(prefix)\n")
+
+
+def test_requirement_speaks_with_the_words_of_its_function() -> None:
+    (gate,) = gates(
+        """
+        from flashinfer.utils import backend_requirement, supported_compute_capability
+
+        @supported_compute_capability([100, 103])
+        def _cutlass_requirement(a, b):
+            return True
+
+        @backend_requirement({"cutlass": _cutlass_requirement, "cudnn": _cudnn_requirement})
+        def mm(a, b, backend="auto"):
+            return run(a, b, backend)
+        """
+    )
+    assert yes(gate) == {100, 103}
+    assert gate.rest.message == "mm does not support backend 'cutlass' with capability {capability}"
+    assert [(r.line, r.message) for r in gate.related] == [(9, "mm(backend='cutlass'); others: cudnn")]
+
+
+def test_requirement_of_all_backends() -> None:
+    (gate,) = gates(
+        """
+        @supported_compute_capability([90])
+        def _common(a, b):
+            return True
+
+        @backend_requirement({}, common_check=_common)
+        def router(a, b):
+            return run(a, b)
+        """
+    )
+    assert gate.rest.message == "router does not support capability {capability}"
+
+
+def test_list_that_is_only_looked_up_is_not_what_is_built() -> None:
+    text = "OLD_ARCHS = ('7.5', '8.0')\nflags = ['-gencode=arch=compute_%s']\n"
+    found = gates(text + "\ndef flag(arch):\n    if arch in OLD_ARCHS:\n        return 'x'\n    return 'y'\n")
+    assert [g.kind for g in found] == [Kind.ALLOW_LIST]

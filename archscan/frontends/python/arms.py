@@ -16,7 +16,7 @@ from archscan.frontends.python.names import lookup
 from archscan.frontends.python.notes import comments, images_in, names_in, quirk_in, said_above, said_in, shared_bytes
 from archscan.frontends.python.syntax import arguments, docstring, inner, oneline, operands, place, text
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.values import depends, is_text
+from archscan.frontends.python.values import Capability, Split, Unknown, Value, depends, encode, is_constant, is_text
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related
 
 if TYPE_CHECKING:
@@ -32,6 +32,36 @@ def is_gate(scan: ModulePass, answers: list[Answer], conditions: list[Node | Non
         for a, c in zip(answers, conditions, strict=True)
         if c is not None
     )
+
+
+def renames(scan: ModulePass, results: list[Node], frame: Frame) -> bool:
+    """Whether all that may come out are names of chips, the chip's own among them: then nobody is left out."""
+    target = scan.interpreter.lanes.targets[0][0]
+    values = [scan.interpreter.evaluate(node, frame) for node in results]
+    own = [_is_chip(scan, value, node, frame) for value, node in zip(values, results, strict=True)]
+    return any(own) and all(
+        mine or (is_constant(v) and encode(target, v) is not None) for mine, v in zip(own, values, strict=True)
+    )
+
+
+def _is_chip(scan: ModulePass, value: Value, node: Node, frame: Frame) -> bool:
+    """Whether a value is the target itself, or made of it: `f"sm_{cc}a"`, `min(cc, newest)`."""
+    if not isinstance(value, Unknown):
+        return _names_chip(value)
+    made_of = [n for n in symbols_in(node) if "." not in n]
+    return node.type in ("call", "string") and any(
+        _names_chip(lookup(scan.interpreter, name, frame, node.start_byte)) for name in made_of
+    )
+
+
+def _names_chip(value: Value) -> bool:
+    if isinstance(value, Capability):
+        return True
+    groups = value.groups if isinstance(value, Split) else ()
+    return len(groups) > _MANY and all(is_constant(v) and not isinstance(v, bool) for v, _ in groups)
+
+
+_MANY = 5  # values that differ between so many targets are the targets' own
 
 
 def varies(answers: list[Answer]) -> bool:

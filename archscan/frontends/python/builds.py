@@ -95,7 +95,7 @@ def _default(node: Node, writer: _Writer) -> Gate | None:
     name, environment = _named(whole)
     if not name or not ARCH_NAME.search(name):
         return None
-    if not environment and not writer.makes_code:
+    if not environment and (not writer.makes_code or _is_looked_up(name, writer.data)):
         return None
     texts = [node] if whole is node else [c for c in whole.named_children if c.type == "string"]
     entries = [e for t in texts for e in _ENTRIES.split(_content(t)) if e]
@@ -111,6 +111,14 @@ def _default(node: Node, writer: _Writer) -> Gate | None:
     targets = {i.target.sm for i in images}
     images += tuple(i for i in writer.written if i.ptx and i.target.sm in targets)
     return writer.gate(whole, images, name, environment)
+
+
+def _is_looked_up(name: str, data: bytes) -> bool:
+    """Whether a name is only ever looked something up in: then it is no list of what is built."""
+    word = re.escape(name.encode()) + rb"\b"
+    uses = len(re.findall(rb"\b" + word, data)) - 1
+    looked_up = len(re.findall(rb"(?<!for)\s+\w+\s+(?:not\s+)?in\s+" + word, data))
+    return 0 < uses == looked_up
 
 
 def _is_ptx(entry: str) -> bool:

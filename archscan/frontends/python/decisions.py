@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.arms import arm_of, gate_of, is_gate, varies
+from archscan.frontends.python.arms import arm_of, gate_of, is_gate, renames, varies
 from archscan.frontends.python.conditions import answer, answer_of, focus, met, passed
 from archscan.frontends.python.definitions import at_definition, named_list
 from archscan.frontends.python.effects import asserted
@@ -43,6 +43,8 @@ def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
     arms_nodes, last = _ternary(path[outer])
     answers = [answer(scan.interpreter, condition, frame) for condition, _ in arms_nodes]
     if not is_gate(scan, answers, [c for c, _ in arms_nodes], frame):
+        return
+    if renames(scan, [*(value for _, value in arms_nodes), last], frame):
         return
     related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
     reach = reach_of(scan, path)
@@ -93,7 +95,7 @@ def _return_gate(scan: ModulePass, path: list[Node], last: bool = False) -> None
     scan.traced()
     frame = scan.frame(path)
     own = answer(scan.interpreter, value, frame)
-    if not (varies([own]) if last else is_gate(scan, [own], [path[-1]], frame)):
+    if not (varies([own]) if last or value.type == "call" else is_gate(scan, [own], [path[-1]], frame)):
         return
     related = tuple(scan.interpreter.trace)
     if not last and scan.answers_others(function):

@@ -28,6 +28,7 @@ from archscan.frontends.python.values import (
     Unknown,
     Value,
     depends,
+    is_constant,
     is_text,
     unite,
 )
@@ -138,12 +139,28 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     result: Value = True
     for sign, a, b in zip(signs, values, values[1:], strict=False):
         one = compare(interpreter.lanes, sign, a, b)
-        if isinstance(one, Unknown) and b == "cuda" and text(operands(node)[0]).endswith(".type"):
-            one = sign == "=="  # a tensor on a GPU: what is asked is which GPU
+        if isinstance(one, Unknown):
+            one = _taken_for_granted(sign, a, b, operands(node), one)
         if isinstance(one, Unknown):
             one = Unknown((oneline(node, 80),), one.arch)
         result = one if result is True else logical(interpreter.lanes, True, result, one)
     return result
+
+
+def _taken_for_granted(sign: str, a: Value, b: Value, sides: list[Node], unknown: Unknown) -> Value:
+    """Tensors lie on a GPU, and libraries are new enough: what is asked is which GPU."""
+    left = text(sides[0])
+    if b == "cuda" and left.endswith(".type") and sign in ("==", "!="):
+        return sign == "=="
+    told = is_constant(b) and not is_constant(a) and not unknown.arch
+    if told and sign in _ORDERS and _LIBRARY.search(left) and not _CHIP_VERSION.search(left):
+        return sign in (">", ">=")
+    return unknown
+
+
+_ORDERS = frozenset({"<", "<=", ">", ">="})
+_LIBRARY = re.compile(r"(?i)version")
+_CHIP_VERSION = re.compile(r"(?i)sm_|compute|arch|capab|device|len\(")
 
 
 def _conditional(interpreter: Interpreter, node: Node, frame: Frame) -> Value:

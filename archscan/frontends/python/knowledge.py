@@ -79,6 +79,7 @@ class Knowledge:
     wrappers: frozenset[str] = frozenset()
     keywords: dict[str, Requirement] = field(default_factory=dict)
     decorators: dict[str, Requirement] = field(default_factory=dict)
+    combiners: dict[str, Requirement] = field(default_factory=dict)  # decorators that name decorated requirements
     windows: dict[str, Requirement] = field(default_factory=dict)
     ops: tuple[re.Pattern[str], ...] = ()
     defines: dict[str, str] = field(default_factory=dict)
@@ -241,6 +242,7 @@ def compile_knowledge(
         wrappers=frozenset(row["name"] for row in rows["wrappers"]),
         keywords={r.name: r for form, r in registries if form == "keyword"},
         decorators={r.name: r for form, r in registries if form == "decorator"},
+        combiners={r.name: r for form, r in registries if form == "combiner"},
         windows={r.name: r for form, r in registries if form == "window"},
         ops=tuple(re.compile(row["pattern"]) for row in rows["ops"]),
         defines=dict(defines),

@@ -17,6 +17,7 @@ from archscan.frontends.python.arms import (
     notes_on,
     overridden,
     quirk_of,
+    renames,
     varies,
     words_near,
 )
@@ -80,6 +81,9 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         parts += [(condition, block, statement) for condition, block in if_arms(statement)]
     if not (varies(answers) if last else is_gate(scan, answers, [c for c, _, _ in parts], frame)):
         return
+    results = [_result(block) for _, block, _ in parts]
+    if len(results) > 1 and all(results) and renames(scan, [r for r in results if r is not None], frame):
+        return
     function = None if last else _predicate_around(scan, path)
     if function is not None:
         scan.definitions.append((function, lambda: _if_gate(scan, ladder, path, True)))
@@ -120,6 +124,17 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         quirk = quirk_in(gate.near)
         gate = replace(gate, extra=(("quirk", quirk),) if quirk else ())
     scan.add(gate)
+
+
+def _result(block: Node) -> Node | None:
+    """What a block of one statement returns or assigns."""
+    body = statements(block)
+    one = body[0] if len(body) == 1 else None
+    if one is not None and one.type == "expression_statement":
+        one = child(one.named_children[0], "right") if one.named_children[0].type == "assignment" else None
+        return inner(one) if one is not None else None
+    values = operands(one) if one is not None and one.type == "return_statement" else []
+    return inner(values[0]) if values else None
 
 
 def _turned_away(effect: Effect, path: list[Node]) -> Effect:

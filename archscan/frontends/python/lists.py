@@ -21,6 +21,7 @@ from archscan.frontends.python.lanewise import compare, truth_of
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.notes import images_in, names_in, said_in
 from archscan.frontends.python.reach import reach_of
+from archscan.frontends.python.requirements import refusal_of
 from archscan.frontends.python.skips import visit_mark
 from archscan.frontends.python.syntax import arguments, docstring, inner, line_of, oneline, place, text
 from archscan.frontends.python.syntax import field as child
@@ -176,10 +177,8 @@ def visit_decorator(scan: ModulePass, path: list[Node]) -> None:
     target = path[-3]
     if requirement is not None and values:
         own = admitted(scan.interpreter, scan.interpreter.evaluate(values[0], frame), requirement.encoding)
-        found = raise_in(scan, name, "")
-        rest, related = (
-            raise_effect(found) if found is not None else (Effect(Does.RAISES, line_of(call), requirement.message), ())
-        )
+        raises = _wrapped_raises(scan, call, frame)
+        rest, related = raise_effect(raises[0]) if raises else refusal_of(scan, target, call, requirement)
         layer = Layer(requirement.layer)
     else:
         raises = _wrapped_raises(scan, call, frame)

@@ -65,10 +65,20 @@ def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     if name in ("self", "cls") and frame.owner is not None:
         return InstanceV(frame.owner) if name == "self" else frame.owner
     seeded = interpreter.seed(name)
-    if seeded is None:
+    if seeded is None or (name in ("major", "minor") and not _is_about_chips(frame)):
         return Unknown((name,))
     namesake = _namesake(interpreter, name, frame)
     return seeded if namesake is None else namesake
+
+
+_CHIPS = re.compile(rb"capab|cuda|gpu|(?<![a-z])sm(?![a-z])|arch|nvidia|compute|(?<![a-z])cc(?![a-z])", re.IGNORECASE)
+_LOOKED_AT = 4000
+
+
+def _is_about_chips(frame: Frame) -> bool:
+    """Whether the function says that its `major` and `minor` are a capability's: versions and axes have them too."""
+    function = frame.scope.body.parent or frame.scope.body
+    return _CHIPS.search((function.text or b"")[:_LOOKED_AT]) is not None
 
 
 def _namesake(interpreter: Interpreter, name: str, frame: Frame) -> Value | None:

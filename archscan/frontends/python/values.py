@@ -363,7 +363,7 @@ def _encode_text(target: Target, like: str) -> str | None:
     if not ARCH_TEXT.match(like):
         return str(target.major) if like.isdigit() and 5 <= int(like) <= 15 else None
     match = _PREFIXED.match(like)
-    if not match or not 50 <= int(match[3]) <= 150:
+    if not match or not 20 <= int(match[3]) <= 150:
         return None
     # Python sees the GPU, not what was compiled: "sm_90a" names the GPU that 9.0 is
     return f"{match[2] or ''}{target.sm}{match[4]}"
