@@ -441,6 +441,51 @@ def test_lists_and_tables_are_gates_at_their_literals() -> None:
     assert local.arms[0].calls == ("fast",)
 
 
+# control
+
+
+def test_a_name_ends_with_its_block() -> None:
+    inner, outer = "if (major == 9) a();", "if (major == 9) b();"
+    code = "void f(cudaDeviceProp prop) {\n int major = 3;\n {\n int major = prop.major;\n %s\n }\n %s\n}\n"
+    assert [g.place.line for g in gates(code % (inner, outer))] == [5]
+    under = "#ifdef X\n bool has = __CUDA_ARCH__ >= 1000;\n#else\n bool has = false;\n#endif\n"
+    under = f"void f() {{\n{under} if (has) a();\n}}\n"
+    assert [g.place.line for g in gates(under)] == [7]  # an #if has no braces
+
+
+def test_a_case_goes_on_into_the_next_one() -> None:
+    found = gate("void f(int sm) { switch (sm) {\n case 80:\n a();\n case 89:\n b(); break;\n default:\n c(); } }\n")
+    assert [admits(arm) for arm in found.arms] == [{80}, {80, 89}, ALL - {80, 89}]
+    left = gate(
+        "void f(int sm) { switch (sm) {\n case 80:\n a(); break;\n case 89:\n b(); break;\n default:\n c(); } }\n"
+    )
+    assert [admits(arm) for arm in left.arms] == [{80}, {89}, ALL - {80, 89}]
+
+
+def test_code_behind_a_label_may_be_reached() -> None:
+    assert admits(gate("void f(int sm) {\n goto L;\nL:\n if (sm == 121) { a(); }\n}\n").arms[0]) == {121}
+
+
+def test_the_greater_of_two_is_neither_of_them() -> None:
+    admitted = {101, 103, 107, 110, 120, 121}
+    assert admits(gate("void f(int sm) { if (sm >= 80 && std::max(sm, 100) != 100) g(); }").arms[0]) == admitted
+
+
+def test_an_array_in_double_braces_has_all_its_members() -> None:
+    found = "std::find(ok.begin(), ok.end(), sm) != ok.end()"
+    code = f"void f(int sm) {{\n std::array<int, 2> ok{{{{86, 120}}}};\n if ({found}) g();\n}}\n"
+    assert admits(gate(code).arms[0]) == {86, 120}
+
+
+def test_a_member_of_a_type_is_not_the_device() -> None:
+    code = (
+        "template <typename T> bool f(cudaDeviceProp* p) {\n if (p->major > T::major) return true;\n return false;\n}\n"
+    )
+    found = facts(code)
+    assert not found.gates
+    assert [u.line for u in found.undecided] == [2]
+
+
 # honesty
 
 

@@ -32,7 +32,8 @@ from archscan.model.truth import UNKNOWN, Truth, always
 
 _DEPTH = 8  # calls and constants followed inside each other
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
-_COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load", "min", "max"})
+_COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load"})
+_EXTREMES = {"min": "<=", "max": ">="}
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _MOST_STEPS = 5_000  # evaluations for one function: hostile or generated code must end
 _LONGEST_LIST = 64
@@ -88,6 +89,8 @@ class Evaluator:
                 return self._field(expr, scope)
             case Op.CALL:
                 return self._call(expr, scope)
+            case Op.GROUP if len(expr.args) == 1 and expr.args[0].op is Op.GROUP:
+                return self.value(expr.args[0], scope)  # std::array<int, 2>{{86, 120}}
             case Op.GROUP:
                 listed = self._tuple(expr.args, scope)
                 listing = Listing(scope.path, expr.place, expr.text)
@@ -117,7 +120,11 @@ class Evaluator:
         if name in self.members and not expr.scope:
             return self.members[name]
         template = scope.function is not None and name in scope.function.template
-        return unknown(name) if template or expr.targs else self._seeded(name, expr.text)
+        if template or expr.targs:
+            return unknown(name)
+        if expr.scope:  # a member of a type says what the type is for, not what runs
+            return unknown(expr.text, arch=seed_of(name) is not None)
+        return self._seeded(name, expr.text)
 
     def _seeded(self, name: str, text: str, call: bool = False) -> Value:
         match seed_of(name, call):
@@ -255,6 +262,9 @@ class Evaluator:
         plain = expr.args[:-1] if owner else expr.args
         if expr.name in _COPIES and (plain or owner):
             return self.value(plain[0] if plain else owner.args[0], scope)  # type: ignore[union-attr]
+        if expr.name in _EXTREMES and len(plain) == 2:
+            left, right = (self.value(a, scope) for a in plain)
+            return paired(left, right, lambda a, b: values.extreme(_EXTREMES[expr.name], a, b))
         found = self._helper(expr, plain, scope) or self._member_of(expr, plain, owner, scope)
         if found is not None:
             return found

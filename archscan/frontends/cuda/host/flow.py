@@ -22,12 +22,14 @@ from archscan.frontends.cuda.host.syntax import (
     Function,
     Leave,
     Loop,
+    Nested,
     Op,
     Option,
     Return,
     Statement,
     Switch,
     conjunction,
+    declared,
     dotted,
 )
 from archscan.frontends.cuda.host.values import (
@@ -159,13 +161,22 @@ class Flow:
             case Return():
                 self._return(statement)
             case Leave():
-                self.live = self._nowhere() if statement.word != "break" else self.live
+                self._leave(statement)
+            case Nested():
+                live, self.env = self._inside(statement.body, self.live, None)
+                self.live = live
             case Loop():
                 self._loop(statement)
             case Directive():
                 self._directive(statement)
             case Check():
                 self._check(statement)
+
+    def _leave(self, statement: Leave) -> None:
+        if statement.word == "label":
+            self.live = always_true(self.evaluator)
+        elif statement.word != "break":
+            self.live = self._nowhere()
 
     def _nowhere(self) -> Verdict:
         device = self.evaluator.universe.device
@@ -275,13 +286,20 @@ class Flow:
             result = result | end
         return Verdict(result.truth, result.assumed, before.basis)
 
-    def _inside(self, body: Block, live: Verdict, condition: Verdict | None) -> tuple[Verdict, dict[str, Value]]:
+    def _inside(
+        self, body: Block, live: Verdict, condition: Verdict | None, braces: bool = True
+    ) -> tuple[Verdict, dict[str, Value]]:
+        """Where control comes out of a body and what names hold then; those declared within `braces` end there."""
         saved_env, saved_live = self.env, self.live
         self.env, self.live = dict(saved_env), live
         weak = condition is not None and not condition.basis.arch
         self.weak += weak
         self.run(body)
         self.weak -= weak
+        for name in declared(body) if braces else ():
+            self.env.pop(name, None)
+            if name in saved_env:
+                self.env[name] = saved_env[name]
         result = self.live, self.env
         self.env, self.live = saved_env, saved_live
         return result
@@ -317,18 +335,26 @@ class Flow:
         self._merge(ends)
 
     def _case_condition(self, switch: Switch, case: Case, subject: Value) -> Verdict:
-        if case.default:
-            result = always_true(self.evaluator)
-            for other in switch.cases:
-                if not other.default:
-                    result = result & ~self._case_condition(switch, other, subject)
-            return Verdict(result.truth, result.assumed, replace(result.basis, assumes=frozenset()))
+        entered = self._labelled(case.entered, subject)
+        if not case.default:
+            result = self._labelled(case.labels, subject) | entered
+            return result & self.evaluator.guarded(case.guards, self.scope)
+        result = always_true(self.evaluator)
+        for other in switch.cases:
+            if not other.default:
+                named = self._labelled(other.labels, subject) & self.evaluator.guarded(other.guards, self.scope)
+                result = result & ~named
+        result = result | entered
+        return Verdict(result.truth, result.assumed, replace(result.basis, assumes=frozenset()))
+
+    def _labelled(self, labels: tuple[Expr, ...], subject: Value) -> Verdict:
+        """Where the subject is one of the labels."""
         device = self.evaluator.universe.device
         result = Verdict(never(device), never(device), subject.basis)
-        for label in case.labels:
+        for label in labels:
             equal = operate("==", subject, self.evaluator.value(label, self.scope))
             result = result | (verdict_of(equal) if equal is not None else Verdict(UNKNOWN, UNKNOWN, subject.basis))
-        return result & self.evaluator.guarded(case.guards, self.scope)
+        return result
 
     def _return(self, statement: Return) -> None:
         if statement.value is not None:
@@ -364,7 +390,7 @@ class Flow:
                 continue
             saved = self.returns
             self.returns = []
-            live, env = self._inside(body, taken, verdict if not known else None)
+            live, env = self._inside(body, taken, verdict if not known else None, braces=False)
             self.returns = saved + ([] if ends and not known and not self.recorder else self.returns)
             ends.append((verdict or always_true(self.evaluator), live, env))
             open_end = open_end or bool(live.assumed.yes)

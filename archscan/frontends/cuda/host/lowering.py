@@ -28,6 +28,7 @@ from archscan.frontends.cuda.host.syntax import (
     Guard,
     Leave,
     Loop,
+    Nested,
     Op,
     Option,
     Return,
@@ -36,6 +37,7 @@ from archscan.frontends.cuda.host.syntax import (
     Switch,
     Unit,
     conjunction,
+    declared,
     dotted,
 )
 from archscan.frontends.cuda.host.traversal import parts, statements
@@ -47,6 +49,7 @@ _PREDICATE = re.compile(
     rb"\b(?:is|has|can|supports?|use|enable)\w*\(|\w(?:supported|available)\(|_(?:EQ|NE|GE|GT|LE|LT)\("
 )
 _SUFFIX = re.compile(r"[uUlLzZ]+$")
+_LEAVES = re.compile(rb"\b(?:break|return|goto|throw|continue|exit|abort)\b")
 _LONGEST_HELPER = 40  # statements
 _LONG = 1500  # bytes of a function: of longer ones only statements that may matter are read
 _SHORT = 400  # bytes of a constexpr function: a predicate that a template may be tested with
@@ -518,7 +521,10 @@ class Lowering:
         self, node: Node, after: tuple[Node, ...]
     ) -> list[Statement]:
         match node.type:
-            case "compound_statement" | "else_clause":
+            case "compound_statement":
+                block = self._block(node.named_children, after)
+                return [Nested(block)] if declared(block) else list(block)
+            case "else_clause":
                 return list(self._block(node.named_children, after))
             case "if_statement":
                 return self._if(node, after)
@@ -543,7 +549,9 @@ class Lowering:
                 return [check] if check else []
             case "preproc_if" | "preproc_ifdef":
                 return [Directive(tuple(self._directive_options(node, after)))]
-            case "try_statement" | "labeled_statement" | "ERROR" | "attributed_statement":
+            case "labeled_statement":
+                return [Leave("label"), *self._block(node.named_children, after)]
+            case "try_statement" | "ERROR" | "attributed_statement":
                 return list(self._block(node.named_children, after))
             case "function_definition" | "struct_specifier" | "class_specifier":
                 self._declaration(node, "", (), ())
@@ -657,11 +665,13 @@ class Lowering:
         labels = (self.expr(value),) if value else ()
         place = self.place(value) if value else self.place(node)
         summary = self.summarise(tuple(children))
-        return Case(labels, value is None, guards, self._block(children, after), place, summary)
+        falls = not summary.exits and _LEAVES.search(self._bytes(node)) is None
+        return Case(labels, value is None, guards, self._block(children, after), place, summary, falls)
 
     def _merged(self, cases: list[Case]) -> Iterable[Case]:
         """Cases with empty bodies joined to the one they fall into (`case 80: case 86: ...`)."""
         pending: list[Case] = []
+        entered: tuple[Expr, ...] = ()
         for case in cases:
             if not case.body and case.summary.place is None and not case.guards:
                 pending.append(case)
@@ -669,7 +679,8 @@ class Lowering:
             labels = tuple(label for p in pending for label in p.labels) + case.labels
             place = pending[0].place if pending else case.place
             default = case.default or any(p.default for p in pending)
-            yield replace(case, labels=labels, default=default, place=place)
+            yield replace(case, labels=labels, default=default, place=place, entered=entered)
+            entered = (*entered, *labels) if case.falls else ()
             pending = []
         yield from pending
 

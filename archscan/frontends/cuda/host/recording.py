@@ -297,6 +297,8 @@ class GateRecorder:
                 is_else=draft.condition is None,
                 focus=self._focus(draft.condition, scope) if kind is not Kind.SWITCH else None,
             )
+            if kind is Kind.SWITCH:  # each case says itself who comes there, also out of the case above
+                continue
             remaining = remaining & ~own
             if draft.verdict.basis.arch or own.yes:
                 remaining_assumed = remaining_assumed & ~assumed

@@ -102,7 +102,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The statements between two sets of labels of a switch."""
+    """The statements between two sets of labels of a switch; `entered` are labels above that go on into it."""
 
     labels: tuple[Expr, ...]
     default: bool
@@ -110,6 +110,8 @@ class Case:
     body: Block
     place: Place
     summary: Summary
+    falls: bool = False  # surely goes on into the next one
+    entered: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +131,20 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """throw, break, continue, goto."""
+    """throw, break, continue, goto; a label, to which a goto may come."""
 
     word: str
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A block among statements that declares names of its own."""
+
     body: Block
 
 
@@ -158,7 +167,7 @@ class Check:
     near: str = ""
 
 
-Statement = Assign | Evaluate | Branch | Switch | Return | Leave | Loop | Directive | Check
+Statement = Assign | Evaluate | Branch | Switch | Return | Leave | Loop | Nested | Directive | Check
 Block = tuple[Statement, ...]
 
 
@@ -218,6 +227,11 @@ def dotted(expr: Expr) -> str:
         owner = dotted(expr.args[0])
         return expr.name if owner == "this" else f"{owner}.{expr.name}"
     return expr.text
+
+
+def declared(block: Block) -> frozenset[str]:
+    """The names that a block itself declares, which end with it."""
+    return frozenset(name for s in block if isinstance(s, Assign) and s.declared for name in s.targets)
 
 
 def conjunction(guard: Expr, condition: Expr) -> Expr:

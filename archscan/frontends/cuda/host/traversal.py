@@ -13,6 +13,7 @@ from archscan.frontends.cuda.host.syntax import (
     Evaluate,
     Expr,
     Loop,
+    Nested,
     Op,
     Return,
     Statement,
@@ -31,7 +32,7 @@ def statements(block: Block) -> Iterator[Statement]:
             case Switch():
                 for item in statement.cases:
                     yield from statements(item.body)
-            case Loop():
+            case Loop() | Nested():
                 yield from statements(statement.body)
             case Directive():
                 for _, body in statement.options:

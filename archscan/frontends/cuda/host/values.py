@@ -293,6 +293,17 @@ def _compared(name: str, left: Payload, right: Payload) -> Payload | None:
     return None
 
 
+def extreme(comparison: str, left: Payload, right: Payload) -> Payload | None:
+    """The smaller (`<=`) or greater (`>=`) of two values, a capability in the encoding of the number it meets."""
+    if isinstance(left, Capability) and isinstance(right, int):
+        left = encoded(left.sm, right)  # type: ignore[assignment]
+    if isinstance(right, Capability) and isinstance(left, int):
+        right = encoded(right.sm, left)  # type: ignore[assignment]
+    if not isinstance(left, int) or not isinstance(right, int):
+        return None
+    return left if _COMPARE[comparison](left, right) else right
+
+
 def _computed(name: str, left: Payload, right: Payload) -> Payload | None:
     if isinstance(left, Capability) and isinstance(right, int):
         return _of_capability(name, left.sm, right)
