@@ -148,6 +148,17 @@ def test_a_refusal_of_invalid_input_is_not_the_architectures() -> None:
     assert admits(gate(code).arms[0]) == set()
 
 
+def test_one_of_several_refusals_that_asks_for_more_excludes_nobody() -> None:
+    found = gate(
+        "int f(int sm) {\n  if (!valid<T>() || (use_w4 && sm != 89) || use_fp4) return {};\n  return g(sm);\n}\n"
+    )
+    assert found.arms[0].assumed.yes == 0
+    assert admits(gate("int f(int sm) { if (empty() || sm < 80) return -1; return g(); }").arms[0]) == set()
+    asks = gate("void f(int sm) { if (use_fp8 && sm < 89) throw 1; g(); }")
+    assert admits(asks.arms[0]) == BELOW_90 - {89}
+    assert asks.arms[0].assumes == ("use_fp8",)
+
+
 def test_names_of_constants_do_not_decide_their_value() -> None:
     code = "constexpr int BLACKWELL = 1200;\nvoid f(int arch) {\n  if (arch >= BLACKWELL) g();\n}\n"
     assert admits(gate(code).arms[0]) == {120, 121}

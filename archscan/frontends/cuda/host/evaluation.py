@@ -375,11 +375,15 @@ class Evaluator:
         return _pruned(both, a, b, self.universe.device)
 
     def _alternative(self, left: Verdict, right: Verdict) -> Verdict:
-        """A refusal for one of two reasons, of which one is no matter of the architecture: that one is left out."""
+        """A refusal for one of several reasons, some of which are no matter of the architecture: those are left out.
+
+        So is one that asks for the architecture only where something else holds (`x || (use_w4 && sm != 89)`).
+        """
         asking, other = (left, right) if left.basis.arch else (right, left)
         kept = frozenset(f"!({text})" for text in other.basis.assumes)
         basis = asking.basis | Basis(other.basis.unknowns, kept)
-        return Verdict(asking.truth | other.truth, asking.assumed, basis)
+        assumed = Truth(asking.truth.yes, asking.assumed.no) if asking.basis.assumes else asking.assumed
+        return Verdict(asking.truth | other.truth, assumed, basis)
 
     def _assumption(self, expr: Expr, negated: bool, refusing: bool) -> Verdict:
         opposed = negated != (expr.op is Op.BINARY and expr.name == "!=")
