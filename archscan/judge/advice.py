@@ -60,7 +60,7 @@ class Advised:
 _FEW_TARGETS = 9  # three chips with their suffixes, named one by one
 _SUFFIXED = re.compile(r"(?<![a-z0-9])(?:sm|compute)_?(\d{2,3})[af]\b", re.I)
 
-_IMAGE = re.compile(r"\.(?:cubin|fatbin)\b", re.I)
+_IMAGE = re.compile(r"(?:\.|_)(?:cubin|fatbin)\b", re.I)
 
 Rule = Callable[[Weighed], "Advised | None"]
 
@@ -306,9 +306,10 @@ def _test(weighed: Weighed) -> Advised | None:
 
 
 def _performance(weighed: Weighed) -> Advised | None:
-    if weighed.today is Consequence.DEGRADED_TUNING and weighed.case.words.prefers:
-        word = weighed.case.words.prefers
-        return Advised(Advice.LEAVE, Consequence.DEGRADED_TUNING, "a preference, no ability", word)
+    words, today = weighed.case.words, weighed.today
+    if today is Consequence.DEGRADED_TUNING and (words.prefers or words.measured):
+        why = "a preference, no ability" if words.prefers else "chosen by measurements on the chips that are named"
+        return Advised(Advice.LEAVE, today, why, words.prefers or words.measured)
     word = weighed.case.words.performance
     if word and (weighed.case.gets.does in _FULL or weighed.case.gets.does in (Does.REFUSES, Does.NOTHING)):
         return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a deliberate choice for speed", word)

@@ -10,9 +10,8 @@ from archscan.model.target import Universe
 
 REST = -1  # index of the branch of those that take no arm
 
-NO_ANSWER = frozenset(
-    {"False", "false", "None", "nullptr", "NULL", "std::nullopt", "0", "[]", "{}", "()", '""', "''", "set()", "list()"}
-)  # values that stand for nothing
+EMPTY = frozenset({"[]", "{}", "()", '""', "''", "set()", "list()", "dict()", "tuple()"})
+NO_ANSWER = EMPTY | {"False", "false", "None", "nullptr", "NULL", "std::nullopt"}  # values that stand for nothing
 _WORKING = frozenset({Does.WORK, Does.DEFINES, Does.RETURNS, Does.ASSIGNS})
 
 
@@ -50,10 +49,15 @@ def _of(arm: Arm, index: int, device: int) -> Branch:
         no=arm.truth.no & device,
         effect=arm.effect,
         digest=arm.digest,
-        works=arm.effect.does in _WORKING,
+        works=_works(arm.effect),
         conditional=not arm.is_else,
         asks=arm.is_else or bool((own.yes | own.no) & device),
     )
+
+
+def _works(effect: Effect) -> bool:
+    """Whether something is done. To return an empty list is to do nothing; `None` may say that all is well."""
+    return effect.does in _WORKING and not (effect.does is Does.RETURNS and effect.value in EMPTY)
 
 
 def _rest(gate: Gate, arms: tuple[Branch, ...], device: int) -> Branch:
@@ -64,9 +68,7 @@ def _rest(gate: Gate, arms: tuple[Branch, ...], device: int) -> Branch:
         maybe |= arm.maybe
     yes = reached & ~taken & ~maybe
     unsure = reached & maybe & ~taken
-    return Branch(
-        REST, yes, unsure, 0, device & ~yes & ~unsure, gate.rest, works=gate.rest.does in _WORKING, conditional=False
-    )
+    return Branch(REST, yes, unsure, 0, device & ~yes & ~unsure, gate.rest, works=_works(gate.rest), conditional=False)
 
 
 def outline(gate: Gate) -> Hashable | None:

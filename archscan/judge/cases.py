@@ -359,6 +359,13 @@ def place_of(gate: Gate, shut: Shut) -> Place:
     return gate.arms[index].place
 
 
+def defined(case: Case) -> tuple[str, ...]:
+    """The macros that the guarded arm defines; where it does not tell, all that the gate is about."""
+    value = case.arm.effect.value if case.arm is not None else None
+    names = [part.partition("=")[0].strip() for part in (value or "").split(";")]
+    return tuple(name for name in names if name in case.gate.symbols) or case.gate.symbols
+
+
 def _texts(gate: Gate, guarded: int, gets: Effect) -> tuple[str, ...]:
     """Names and messages of the guarded arm and of what the target gets."""
     arm = None if guarded == REST else gate.arms[guarded]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from archscan.judge.branches import REST
+from archscan.judge.branches import NO_ANSWER, REST
 from archscan.judge.cases import Case
 from archscan.judge.features import Need
 from archscan.judge.limits import DEFAULT, STATIC, THREADS, constant
@@ -168,7 +168,7 @@ def _of_fallback(case: Case) -> Consequence:
         )
     if case.gate.layer is Layer.BUILD:
         return Consequence.LOAD_ERROR if case.gate.kind is Kind.BUILD_LIST else Consequence.SLOW_FALLBACK
-    if case.gets.does is Does.RETURNS and value is not None and value in ("False", "false", "None"):
+    if case.gets.does is Does.RETURNS and value in NO_ANSWER:
         return _of_returned_refusal(case)
     picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
     if (case.gate.kind is Kind.TABLE and not picks_name) or (_is_constant(value) and _is_constant(missed)):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from archscan.catalog.types import Catalog
 from archscan.judge.advice import Advised, Weighed
 from archscan.judge.branches import NO_ANSWER, REST
-from archscan.judge.cases import Case
+from archscan.judge.cases import Case, defined
 from archscan.judge.verdicts import Why
 from archscan.model.finding import Advice, Consequence, Problem
 from archscan.model.gate import Does, Kind, Layer
@@ -62,7 +64,7 @@ def _what(weighed: Weighed) -> str:
         return f"not built ahead of time for {name}"
     if case.gate.kind is Kind.MACRO_DEFINITION and case.gate.symbols:
         missing = case.gets.does is Does.NOTHING
-        return f"{case.gate.symbols[0]} {'is not defined' if missing else 'has another value'} on {name}"
+        return f"{defined(case)[0]} {'is not defined' if missing else 'has another value'} on {name}"
     return _left_out(case, name)
 
 
@@ -123,7 +125,7 @@ def _let_in(weighed: Weighed) -> str:
 
 def _happens(case: Case, advised: Advised) -> str:
     if case.gets.message and advised.today in (Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR):
-        text = " ".join(case.gets.message.split())
+        text = " ".join(_filled(case.gets.message, case).split())
         return f'"{text[:97] + "..." if len(text) > 100 else text}"'
     value = case.gets.value if case.gets.does is Does.REFUSES and advised.today is Consequence.RUNTIME_ERROR else None
     if value and value not in NO_ANSWER and len(value) < _SHORT:
@@ -135,6 +137,15 @@ def _happens(case: Case, advised: Advised) -> str:
     return _HAPPENS[advised.today]
 
 
+_FIELD = re.compile(r"\{\w+\}")
+
+
+def _filled(text: str, case: Case) -> str:
+    """The text as people see it: the list of a keyword stands where its only field is."""
+    one = case.gate.kind is Kind.KEYWORD_LIST and len(_FIELD.findall(text)) == 1 and len(case.gate.arms) == 1
+    return _FIELD.sub(lambda _: case.gate.arms[0].condition, text) if one else text
+
+
 def _helps(weighed: Weighed, advised: Advised) -> str:
     obstacle = weighed.case.obstacle
     if obstacle is not None and obstacle.fits:
@@ -143,6 +154,8 @@ def _helps(weighed: Weighed, advised: Advised) -> str:
         return f"change it together with {_place(weighed, weighed.pairs[0].path, weighed.pairs[0].line)}"
     if advised.advice is Advice.PAIR and weighed.case.related:
         return f"change it together with {_place(weighed, weighed.case.related[0].path, weighed.case.related[0].line)}"
+    if advised.advice is Advice.PAIR:
+        return advised.why
     text = _HELPS[advised.advice]
     if advised.advice in (Advice.LEAVE, Advice.WIDEN_SAFE, Advice.WIDEN_PERF_RISK, Advice.WIDEN_UNSAFE_RUNTIME):
         return f"{text}, {advised.why}" if ":" not in text else f"{text} ({advised.why})"

@@ -60,7 +60,7 @@ def _outcome(
     bare: Case, pairs: Pairs, project: Project, selection: Selection, settings: JudgeSettings, catalog: Catalog
 ) -> Outcome:
     others = pairs.of(bare)
-    case = with_uses(bare, others)
+    case = with_uses(bare, pairs)
     if id(bare) in pairs.asks:
         case = asking(case, pairs.asks[id(bare)], project, selection, catalog)
     evidence = known(case, catalog, selection, settings.context)

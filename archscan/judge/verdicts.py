@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -97,7 +98,10 @@ def _shut(
             or _misordered(gate, ways, good[0], selection, universe)
         )
     gets = _best(landing)
+    if _is_ours(gate, gets, selection, universe):
+        return None
     candidates = [b for b in ways if _missed(b, gets, selection) and not _exempt(b, gets, ways, selection, universe)]
+    candidates = [b for b in candidates if not _renames(gate, b, gets)]
     if gets.effect.does is Does.LOGS:
         candidates = [b for b in candidates if b.arm != REST]  # it warns and goes on to the same
     if served:
@@ -151,6 +155,22 @@ def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: S
     if not branch.yes & selection.contemporaries:
         return True
     return gets.works and any(t.major != selection.major for t in universe.members(gets.yes & selection.contemporaries))
+
+
+_NEGATED = re.compile(r"\s*(?:!|not )\s*[A-Za-z_][\w.:>-]*\(.*\)\s*$")  # a predicate, and nothing else
+
+
+def _is_ours(gate: Gate, gets: Branch, selection: Selection, universe: Universe) -> bool:
+    """Whether what no condition names is for the target's generation alone: `if (!is_ours(device)) the general way`."""
+    ours = {sm // 10 for sm in universe.sms(gets.yes)} == {selection.major}
+    return gets.works and ours and any(_NEGATED.match(arm.condition) for arm in gate.arms)
+
+
+def _renames(gate: Gate, branch: Branch, gets: Branch) -> bool:
+    """Whether the arm gives a chip the number of another, and the target keeps its own."""
+    value = gets.effect.value or ""
+    named = any(re.search(rf"\b{re.escape(symbol)}\b", value) for symbol in gate.symbols)
+    return named and (branch.effect.value or "").isdigit() and gets.effect.does is Does.RETURNS
 
 
 def is_initial_stretch(mask: int, reached: int, universe: Universe) -> bool:

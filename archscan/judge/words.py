@@ -35,6 +35,7 @@ _PERFORMANCE = re.compile(
     r"|for performance\b|loses? to\b|does(?:n't| not) (?:help|pay)\b)",
     re.I,
 )
+_MEASURED = re.compile(r"\b(?:measured|tuned|benchmarked|profiled) on\b", re.I)
 _PREFERS = re.compile(r"\b(?:prefers?|preferred|profitable|worthwhile)\b", re.I)
 _PORTABLE = re.compile(
     r"\b(?:portable\b|element-?wise\b|no special instructions?\b|mma\.sync\b|cp\.async\b(?!\.bulk)|warp-level\b"
@@ -99,6 +100,10 @@ class Words:
     @cached_property
     def memory(self) -> str:
         return _found(_MEMORY, self.said)
+
+    @cached_property
+    def measured(self) -> str:
+        return _found(_MEASURED, self.said)
 
     @cached_property
     def prefers(self) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 
 from archscan.judge.branches import REST
-from archscan.judge.cases import Case
+from archscan.judge.cases import Case, defined
 from archscan.judge.consequences import consequence
 from archscan.judge.features import Needs, needs_to_open
-from archscan.judge.pairs.halves import Half, Pair, Pairing
+from archscan.judge.pairs.halves import Half, Pair, Pairing, Pairs
 from archscan.model.finding import Consequence
-from archscan.model.gate import Kind
+from archscan.model.gate import Does, Kind
 
 _WORST = (
     Consequence.SILENT_NOOP,
@@ -28,7 +27,7 @@ def macros(pairing: Pairing) -> None:
     by_macro: dict[str, list[Case]] = defaultdict(list)
     for case in pairing.shut:
         if case.gate.kind is Kind.MACRO_DEFINITION:
-            for symbol in case.gate.symbols:
+            for symbol in defined(case):
                 by_macro[symbol].append(case)
     for case in pairing.shut:
         for macro in case.gate.derived_from:
@@ -57,14 +56,35 @@ def _behind(case: Case, macro: str, pairing: Pairing) -> Case:
     return case._replace(guarded=asking[0], needs=needs)
 
 
-def with_uses(case: Case, pairs: Iterable[Pair]) -> Case:
-    """A macro definition with what its uses need and with the worst that happens at one of them."""
+def with_uses(case: Case, pairs: Pairs) -> Case:
+    """A macro definition with what its uses need and with the worst that happens at one of them.
+
+    Where one test of a macro has the other way beside it, tests without one only help that way along.
+    """
     if case.gate.kind is not Kind.MACRO_DEFINITION:
-        return case
-    uses = [p.shares for p in pairs if p.half is Half.USE and p.shares is not None]
+        definitions = [p.shares for p in pairs.of(case) if p.half is Half.DEFINITION and p.shares is not None]
+        helps = _is_part(case) and any(_is_switch(_uses(d, pairs)) for d in definitions)
+        return case._replace(consequence=Consequence.SLOW_FALLBACK.value) if helps else case
+    uses = _uses(case, pairs)
     if not uses:
         return case
-    outcomes = {consequence(u) for u in uses}
-    worst = next((c for c in _WORST if c in outcomes), consequence(uses[0]))
+    outcomes = [consequence(u) for u in uses if not (_is_part(u) and _is_switch(uses))]
+    worst = next((c for c in _WORST if c in outcomes), outcomes[0])
     items = {(n.feature.id, n.sure): n for u in uses for n in (*case.needs.items, *u.needs.items)}
     return case._replace(needs=Needs(tuple(items.values())), consequence="" if case.limit else worst.value)
+
+
+def _uses(definition: Case, pairs: Pairs) -> list[Case]:
+    return [p.shares for p in pairs.of(definition) if p.half is Half.USE and p.shares is not None]
+
+
+def _is_switch(uses: list[Case]) -> bool:
+    """Whether some test of the macro has something else to do, in its #else."""
+    return any(use.gets.does in (Does.WORK, Does.RETURNS, Does.ASSIGNS) for use in uses)
+
+
+def _is_part(use: Case) -> bool:
+    """Whether a test only adds to what is around it: no #else, no instruction of its own, not the whole function."""
+    scope = use.gate.scope
+    whole = scope is not None and scope.whole_body
+    return use.gets.does is Does.NOTHING and not use.needs.sure and not whole

@@ -1,0 +1,179 @@
+"""What text, names and values beside a gate make of it: each reason with a neighbour that lacks it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.model.facts import Origin
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.pipeline import report, scan
+
+CATALOG = load()
+REFUSAL = """\
+import torch
+
+def run(x):
+    if torch.cuda.get_device_capability()[0] != MAJOR:
+        raise RuntimeError("MESSAGE")
+    return kernel(x)
+"""
+CHOICE = """\
+import torch
+
+def splits(x):
+    # COMMENT
+    if torch.cuda.get_device_capability() in ((9, 0), (10, 0)):
+        n = 2
+    else:
+        n = 1
+    return n
+"""
+ANSWER = """\
+import torch
+
+def backward(x):
+    # COMMENT
+    return torch.cuda.get_device_capability() in ((8, 0), (9, 0))
+"""
+EMPTY = """\
+import torch
+
+def configs(x):
+    if torch.cuda.get_device_capability()[0] != 9:
+        return VALUE
+    return [tile for tile in TILES]
+"""
+STATUS = """\
+#include <cuda_runtime.h>
+int launch(cudaDeviceProp const& prop, float* x) {
+  if (prop.major != 9) {
+    return VALUE;
+  }
+  run(x);
+  return 0;
+}
+"""
+IMAGES = """\
+import torch
+
+PATHS = {90: "VALUE90", 100: "VALUE100"}
+
+def path():
+    major, minor = torch.cuda.get_device_capability()
+    return PATHS[major * 10 + minor]
+"""
+NEGATED = """\
+__device__ void copy(float* a, float const* b) {
+#if !(__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200)
+  *a = *b;
+#else
+  STATEMENT
+#endif
+}
+"""
+SWITCH = """\
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 860
+#define HALF_ACC 1
+#else
+#define HALF_ACC 0
+#endif
+__device__ float inner(float a, float b) {
+#if HALF_ACC
+  int extra = 0;
+#endif
+#if HALF_ACC
+  return a + b + extra;
+ELSE#endif
+  return 0.f;
+}
+"""
+
+
+def told(path: Path, name: str, source: str, target: str) -> list[tuple[int, str, str]]:
+    """(line, consequence, advice) of every finding."""
+    (path / name).write_text(source)
+    facts = scan([str(path / name)], CATALOG, ScanSettings(use_cache=False, jobs=1))
+    found = report(facts, select(target, CATALOG), CATALOG, JudgeSettings()).findings
+    return sorted((f.place.line, f.consequence.value, f.advice.value) for f in found)
+
+
+@pytest.mark.parametrize(
+    ("major", "message", "wanted"),
+    [
+        ("10", "only on SM100 and SM103", ("correct_exclusion", "leave")),
+        ("10", "only on this card", ("runtime_error", "widen-needs-tuning")),
+        ("10", "only on SM90 and SM100", ("runtime_error", "widen-needs-tuning")),
+    ],
+)
+def test_an_error_that_names_one_generation(tmp_path: Path, major: str, message: str, wanted: tuple[str, str]) -> None:
+    source = REFUSAL.replace("MAJOR", major).replace("MESSAGE", message)
+    assert told(tmp_path, "a.py", source, "sm120") == [(4, *wanted)]
+
+
+@pytest.mark.parametrize(
+    ("comment", "advice"),
+    [("measured on H100 and B200", "leave"), ("how many splits", "widen-needs-tuning")],
+)
+def test_numbers_chosen_by_measurement(tmp_path: Path, comment: str, advice: str) -> None:
+    assert told(tmp_path, "a.py", CHOICE.replace("COMMENT", comment), "sm89") == [(5, "degraded_tuning", advice)]
+
+
+@pytest.mark.parametrize(
+    ("target", "comment", "wanted"),
+    [
+        ("sm86", "needs 163 KB of shared memory", ("correct_exclusion", "leave")),
+        ("sm86", "staged in shared memory", ("slow_fallback", "widen-safe")),
+        ("sm87", "needs 163 KB of shared memory", ("slow_fallback", "widen-safe")),
+    ],
+)
+def test_memory_as_the_reason(tmp_path: Path, target: str, comment: str, wanted: tuple[str, str]) -> None:
+    assert told(tmp_path, "a.py", ANSWER.replace("COMMENT", comment), target) == [(5, *wanted)]
+
+
+@pytest.mark.parametrize(("value", "count"), [("[]", 1), ("[8]", 0)])
+def test_an_empty_list_is_no_answer(tmp_path: Path, value: str, count: int) -> None:
+    assert len(told(tmp_path, "a.py", EMPTY.replace("VALUE", value), "sm120")) == count
+
+
+@pytest.mark.parametrize("value", ["STATUS_NOT_SUPPORTED", "kUnsupported", "Status::Invalid(1)"])
+def test_an_error_by_its_name(tmp_path: Path, value: str) -> None:
+    assert [t[1] for t in told(tmp_path, "a.cpp", STATUS.replace("VALUE", value), "sm120")] == ["runtime_error"]
+
+
+@pytest.mark.parametrize(("value", "advice"), [("attn.cubin.", "widen-unsafe-runtime"), ("attn_", "widen-safe")])
+def test_rows_that_name_images(tmp_path: Path, value: str, advice: str) -> None:
+    assert [t[2] for t in told(tmp_path, "a.py", IMAGES.replace("VALUE", value), "sm103")] == [advice]
+
+
+@pytest.mark.parametrize(
+    ("statement", "lines"),
+    [('asm volatile("fence.proxy.async;");', [2]), ("*a = *b + 0.f;", [])],
+)
+def test_a_window_written_as_what_it_leaves_out(tmp_path: Path, statement: str, lines: list[int]) -> None:
+    assert [t[0] for t in told(tmp_path, "a.cuh", NEGATED.replace("STATEMENT", statement), "sm120")] == lines
+
+
+@pytest.mark.parametrize(("other", "silent"), [("#else\n  return a + b;\n", False), ("", True)])
+def test_a_test_that_helps_another_way_along(tmp_path: Path, other: str, silent: bool) -> None:
+    outcomes = {t[1] for t in told(tmp_path, "a.cuh", SWITCH.replace("ELSE", other), "sm120")}
+    assert ("silent_noop" in outcomes) is silent
+
+
+@pytest.mark.parametrize(("include_tests", "count"), [(False, 0), (True, 1)])
+def test_tests_are_counted(tmp_path: Path, include_tests: bool, count: int) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").write_text(REFUSAL.replace("MAJOR", "9"))
+    facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False, jobs=1))
+    assert [f.origin for f in facts.files] == [Origin.TEST]
+    made = report(facts, select("sm120", CATALOG), CATALOG, JudgeSettings(include_tests=include_tests))
+    assert len(made.findings) == count and made.hidden == (() if include_tests else (("test", 1),))
+
+
+def test_a_variant_of_the_chip_is_a_peer_of_another(tmp_path: Path) -> None:
+    source = "__device__ void f() {\n#ifdef __CUDA_ARCH_FEAT_SM100_ALL\n  g();\n#else\n  __trap();\n#endif\n}\n"
+    assert [t[1] for t in told(tmp_path, "a.cuh", source, "sm_100f")] == ["trap"]
+    assert told(tmp_path, "a.cuh", source, "sm_100") == []
