@@ -452,6 +452,33 @@ def test_lists_and_tables_are_gates_at_their_literals() -> None:
     assert local.arms[0].calls == ("fast",)
 
 
+@pytest.mark.parametrize(
+    ("condition", "admitted"),
+    [
+        ("TVM_FFI_ICHECK_LE(prop.major, 9)", BELOW_90 | {90}),
+        ("CHECK_EQ(prop.major, 12)", {120, 121}),
+        ("TORCH_CHECK_GE(cc, 90)", FROM_90),
+        ("PLUGIN_VALIDATE(sm == 90 || sm == 100)", {90, 100}),
+    ],
+)
+def test_checks_with_the_comparison_in_their_name(condition: str, admitted: set[int]) -> None:
+    assert admits(gate(f"void f(cudaDeviceProp prop) {{\n  {condition};\n  g();\n}}\n").arms[0]) == admitted
+
+
+@pytest.mark.parametrize(("type_", "found"), [("Header const&", 0), ("DriverVersion", 0), ("cudaDeviceProp&", 1)])
+def test_a_major_number_is_seeded_by_its_type(type_: str, found: int) -> None:
+    assert len(gates(f"bool f({type_} h) {{ if (h.major == 9) return true; return g(); }}")) == found
+
+
+def test_a_position_in_an_enumeration_is_no_capability() -> None:
+    members = ", ".join(f"LLM_ARCH_{n}" for n in range(130))
+    code = f"enum llm_arch {{ {members} }};\nvoid f(int arch) {{ if (arch == LLM_ARCH_90) a(); %s }}\n"
+    assert not facts(code % "").gates
+    found = facts(code % "switch (arch) { case LLM_ARCH_80: a(); break; default: b(); }")
+    assert (found.gates, found.undecided) == ((), ())
+    assert admits(gate("enum { kSM_90 = 90 };\nvoid f(int arch) { if (arch == kSM_90) a(); }\n").arms[0]) == {90}
+
+
 # control
 
 

@@ -39,6 +39,22 @@ _MOST_STEPS = 5_000  # evaluations for one function: hostile or generated code m
 _LONGEST_LIST = 64
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
+_VERSIONED = frozenset(
+    {
+        "version",
+        "ver",
+        "header",
+        "driver",
+        "runtime",
+        "library",
+        "format",
+        "file",
+        "model",
+        "protocol",
+        "package",
+        "api",
+    }
+)
 _KNOWN_MACROS = frozenset({"__CUDACC__", "__NVCC__", "__cplusplus", "__CUDA__"})
 _UNDEFINED_MACROS = frozenset(
     {"__HIP__", "__HIPCC__", "USE_ROCM", "__HIP_PLATFORM_AMD__", "GGML_USE_HIP", "GGML_USE_MUSA"}
@@ -181,13 +197,23 @@ class Evaluator:
             return self._element(self.value(owner, scope), int(expr.name == "second"), expr.text)
         if owner.name == "this" and expr.name in scope.env:
             return scope.env[expr.name]
-        if expr.name in ("major", "minor") and "ver" in owner.text.lower().replace("driver", "ver"):
+        if expr.name in ("major", "minor") and self._has_a_version(owner, scope):
             return unknown(expr.text)
         if expr.name in self.members and owner.name == "this":
             return self.members[expr.name]
         if _METADATA & set(words(owner.name)):  # what a kernel was built for, not what it runs on
             return unknown(expr.text)
         return self._seeded(expr.name, expr.text)
+
+    def _has_a_version(self, owner: Expr, scope: Scope) -> bool:
+        """Whether something has the major and minor number of a version, by its name or the type it is given as."""
+        if "ver" in owner.text.lower():
+            return True
+        function = scope.function
+        if function is None or owner.name not in function.parameters or owner.op is not Op.NAME:
+            return False
+        types = dict(zip(function.parameters, function.types, strict=False))
+        return bool(_VERSIONED & set(words(types.get(owner.name, ""))))
 
     def _element(self, value: Value, index: int, text: str) -> Value:
         def element(payload: Payload) -> Payload | None:

@@ -318,7 +318,7 @@ class Flow:
 
     def _switch(self, switch: Switch) -> None:
         subject = self.evaluator.value(switch.subject, self.scope)
-        if not subject.cases or self.evaluator.is_choice(subject):
+        if not subject.cases or self.evaluator.is_choice(subject) or not self._labels_are_known(switch):
             subject = unknown(switch.subject.text)
         conditions = tuple(self._case_condition(switch, case, subject) for case in switch.cases)
         if self.recorder:
@@ -333,6 +333,11 @@ class Flow:
                 after = after & _not_taken(condition)
         self.live = Verdict(after.truth, after.assumed, before.basis)
         self._merge(ends)
+
+    def _labels_are_known(self, switch: Switch) -> bool:
+        """Whether some label is a number: those of an enumeration of something else are not."""
+        labels = (label for case in switch.cases for label in case.labels)
+        return any(self.evaluator.value(label, self.scope).cases for label in labels)
 
     def _case_condition(self, switch: Switch, case: Case, subject: Value) -> Verdict:
         entered = self._labelled(case.entered, subject)

@@ -277,17 +277,12 @@ class Lowering:
         name_node = node.child_by_field_name("name")
         body = node.child_by_field_name("body")
         inner = self._last_name(name_node) if name_node else scope
-        following = 0
         for child in body.named_children if body else ():
-            if child.type != "enumerator" or not (name := child.child_by_field_name("name")):
-                continue
-            value_node = child.child_by_field_name("value")
-            value = self.expr(value_node) if value_node else self._literal(name, following)
-            following = value.number + 1 if value.op is Op.NUMBER else following + 1
-            self.constants.append(Constant(self.text(name), inner, (), value, self.place(child), guards))
-
-    def _literal(self, node: Node, number: int) -> Expr:
-        return Expr(Op.NUMBER, self.place(node), str(number), number=number)
+            name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
+            if child.type == "enumerator" and name is not None:
+                # without a value of its own it is a position in the list, whatever number that comes to
+                expr = self.expr(value) if value else Expr(Op.OPAQUE, self.place(name), self.text(name))
+                self.constants.append(Constant(self.text(name), inner, (), expr, self.place(child), guards))
 
     def _variables(self, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]) -> None:
         for child in node.named_children:
@@ -379,16 +374,18 @@ class Lowering:
         node, body = visit.node, visit.node.child_by_field_name("body")
         self.sparse = node.end_byte - node.start_byte > _LONG
         before = self.data[node.start_byte : body.start_byte] if body else b""
+        parameters = self._parameters(visit.header)
         return Function(
             visit.name,
             visit.scope,
-            self._parameters(visit.header),
+            tuple(name for name, _ in parameters),
             visit.template,
             (*self._member_initialisers(node), *(self._statements(body) if body else ())),
             self.place(node, visit.header),
             is_kernel=b"__global__" in before,
             is_device=b"__global__" in before or b"__device__" in before or b"DEVICE" in before,
             guards=visit.guards,
+            types=tuple(type_ for _, type_ in parameters),
         )
 
     def _function_declarator(self, node: Node | None) -> Node | None:
@@ -398,14 +395,16 @@ class Lowering:
             )
         return node
 
-    def _parameters(self, header: Node) -> tuple[str, ...]:
+    def _parameters(self, header: Node) -> tuple[tuple[str, str], ...]:
+        """The parameters, each with the last name of its type."""
         found = header.child_by_field_name("parameters")
-        names = []
+        named = []
         for child in found.named_children if found else ():
             if child.type in ("parameter_declaration", "optional_parameter_declaration"):
-                declarator = child.child_by_field_name("declarator")
-                names.append(self._declared(declarator) if declarator else "")
-        return tuple(names)
+                declarator, kind = child.child_by_field_name("declarator"), child.child_by_field_name("type")
+                type_ = self._bytes(kind).decode("utf-8", "replace").rpartition("::")[2] if kind else ""
+                named.append((self._declared(declarator) if declarator else "", type_))
+        return tuple(named)
 
     def _template_names(self, node: Node | None) -> tuple[str, ...]:
         names = []

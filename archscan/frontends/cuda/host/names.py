@@ -92,7 +92,9 @@ def is_member(name: str) -> bool:
     return name.endswith("_") or name.startswith("m_") or (len(name) > 1 and name[0] == "m" and name[1].isupper())
 
 
-_CHECK = re.compile(r"^(?:[A-Z0-9_]*(?:CHECK|ASSERT|REQUIRE|ENFORCE|EXPECT|VERIFY)[A-Z0-9_]*|assert|static_assert)$")
+_CHECK = re.compile(
+    r"^(?:[A-Z0-9_]*(?:CHECK|ASSERT|REQUIRE|ENFORCE|EXPECT|VERIFY|VALIDATE)[A-Z0-9_]*|assert|static_assert)$"
+)
 _CAMEL_CHECK = re.compile(r"^(?:Runtime|Host|Device)?(?:Check|Assert|Require|Enforce)[A-Za-z]*$")
 _OPERATORS = {"EQ": "==", "NE": "!=", "GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}
 _FAILURE = re.compile(

@@ -28,6 +28,10 @@ _SOURCES = (
 )  # fmt: skip
 
 _REVERSED = re.compile(rb"\x01?(?:sm|cc|arch|major)(?:_?(?:v|major|\W|\Z)|_\W)")  # after a number and an operator
+_CHECKED = re.compile(  # CHECK_GE(prop.major, 9)
+    rb"_(?:eq|ne|lt|le|gt|ge)\([^;{}]*?(?:sm|sm_|cc|arch|major|capability|version|_num),"
+    rb"(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])|[\w:]*sm_?\d)"
+)
 _ASKED = (b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(", b"major*10")
 _DIVIDED = (b"sm", b"sm_", b"cc", b"arch", b"ersion", b"apability")  # sm / 10
 _VALUES = (
@@ -66,6 +70,8 @@ def _asks(data: bytes) -> bool:
         return True
     squeezed = data.translate(_SQUEEZED, _DROPPED)
     if _compares(squeezed) or any(asked in squeezed for asked in _ASKED) or _divides(squeezed):
+        return True
+    if (b"check_" in squeezed or b"expect_" in squeezed or b"assert_" in squeezed) and _CHECKED.search(squeezed):
         return True
     if b"ifconstexpr(" in squeezed and _CONSTEXPR.search(squeezed):
         return True

@@ -185,6 +185,7 @@ class Function:
     is_device: bool = False
     is_macro: bool = False
     guards: tuple[Guard, ...] = ()
+    types: tuple[str, ...] = ()  # of the parameters, by their last names
 
 
 @dataclass(frozen=True, slots=True)
