@@ -144,6 +144,12 @@ def test_an_error_by_its_name(tmp_path: Path, value: str) -> None:
     assert [t[1] for t in told(tmp_path, "a.cpp", STATUS.replace("VALUE", value), "sm120")] == ["runtime_error"]
 
 
+@pytest.mark.parametrize(("value", "count"), [("ARCH_MISMATCH", 1), ("0", 1), ("general(a)", 0)])
+def test_a_bare_constant_before_the_call_that_works(tmp_path: Path, value: str, count: int) -> None:
+    source = STATUS.replace("VALUE", value).replace("  run(x);\n  return 0;", "  return run(x);")
+    assert len(told(tmp_path, "a.cpp", source, "sm120")) == count
+
+
 @pytest.mark.parametrize(("value", "advice"), [("attn.cubin.", "widen-unsafe-runtime"), ("attn_", "widen-safe")])
 def test_rows_that_name_images(tmp_path: Path, value: str, advice: str) -> None:
     assert [t[2] for t in told(tmp_path, "a.py", IMAGES.replace("VALUE", value), "sm103")] == [advice]

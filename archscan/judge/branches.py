@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ REST = -1  # index of the branch of those that take no arm
 
 EMPTY = frozenset({"[]", "{}", "()", '""', "''", "set()", "list()", "dict()", "tuple()"})
 NO_ANSWER = EMPTY | {"False", "false", "None", "nullptr", "NULL", "std::nullopt"}  # values that stand for nothing
+ENUMERATOR = r"(?:\w+::)*(?:k[A-Z]\w*|[A-Z][A-Z0-9_]{3,})"  # a status rather than a result
 _WORKING = frozenset({Does.WORK, Does.DEFINES, Does.RETURNS, Does.ASSIGNS})
 
 
@@ -34,9 +36,18 @@ def branches(gate: Gate, universe: Universe) -> tuple[Branch, ...]:
     """The arms of a gate in order, then its rest unless an else leaves none."""
     device = universe.device
     made = tuple(_of(arm, i, device) for i, arm in enumerate(gate.arms))
-    if any(arm.is_else for arm in gate.arms):
-        return made
-    return (*made, _rest(gate, made, device))
+    if not any(arm.is_else for arm in gate.arms):
+        made = (*made, _rest(gate, made, device))
+    return tuple(map(_idle, made)) if gate.layer is Layer.HOST and "(" in (made[-1].effect.value or "") else made
+
+
+_BARE = re.compile(r"-?\d+\w*|" + ENUMERATOR)
+
+
+def _idle(branch: Branch) -> Branch:
+    """The branch as one that does nothing where it gives a bare constant before a call that does the work."""
+    early = branch.effect.does is Does.RETURNS and _BARE.fullmatch(branch.effect.value or "") is not None
+    return branch._replace(works=False) if early else branch
 
 
 def _of(arm: Arm, index: int, device: int) -> Branch:
@@ -56,8 +67,9 @@ def _of(arm: Arm, index: int, device: int) -> Branch:
 
 
 def _works(effect: Effect) -> bool:
-    """Whether something is done. To return an empty list is to do nothing; `None` may say that all is well."""
-    return effect.does in _WORKING and not (effect.does is Does.RETURNS and effect.value in EMPTY)
+    """Whether something is done. To return, or an empty list, is to do nothing; `None` may say that all is well."""
+    idle = effect.does is Does.RETURNS and (effect.value is None or effect.value in EMPTY)
+    return effect.does in _WORKING and not idle
 
 
 def _rest(gate: Gate, arms: tuple[Branch, ...], device: int) -> Branch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from archscan.judge.branches import NO_ANSWER, REST
+from archscan.judge.branches import ENUMERATOR, NO_ANSWER, REST
 from archscan.judge.cases import Case
 from archscan.judge.features import Need
 from archscan.judge.limits import DEFAULT, STATIC, THREADS, constant
@@ -168,6 +168,8 @@ def _of_fallback(case: Case) -> Consequence:
         )
     if case.gate.layer is Layer.BUILD:
         return Consequence.LOAD_ERROR if case.gate.kind is Kind.BUILD_LIST else Consequence.SLOW_FALLBACK
+    if case.gate.layer is Layer.HOST and re.fullmatch(ENUMERATOR, value or "") and "(" in (missed or ""):
+        return Consequence.RUNTIME_ERROR
     if case.gets.does is Does.RETURNS and value in NO_ANSWER:
         return _of_returned_refusal(case)
     picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
@@ -179,7 +181,9 @@ def _of_fallback(case: Case) -> Consequence:
 def _missed_value(case: Case) -> str | None:
     """The value that others pick; of a C++ map that is its rows."""
     arm = case.arm
-    if arm is None or arm.effect.value is None:
+    if arm is None:
+        return case.gate.rest.value
+    if arm.effect.value is None:
         return None
     return (
         arm.condition

@@ -11,9 +11,9 @@ from archscan.judge.cases import Case
 from archscan.judge.consequences import consequence
 from archscan.judge.pairs.halves import DEVICE, VANISHES, Half, Pair, Pairing, function_of, mismatch
 from archscan.judge.project import Project, names_in
-from archscan.model.facts import FileFacts, LinkKind, SiteKind
+from archscan.model.facts import FileFacts, LinkKind, Site, SiteKind
 from archscan.model.finding import Consequence
-from archscan.model.gate import Arm, Does, Gate, Kind, Layer, Related, Role
+from archscan.model.gate import Does, Gate, Kind, Layer, Related, Role
 
 _NUMBER = re.compile(r"\s*(?:\w+=(?!=))?\s*\d+[uUlL]*\s*|\s*(?:true|false)\s*")
 
@@ -28,12 +28,12 @@ def launches(pairing: Pairing) -> None:
     if not by_name:
         return
     named: dict[int, list[bool]] = defaultdict(list)
-    for file, gate, index, arm, names in _host_arms(pairing):
-        branch = pairing.project.ways(gate)[index]
+    for file, gate, index, names in _host_arms(pairing):
+        branch = next(b for b in pairing.project.ways(gate) if b.arm == index)
         takes = bool(branch.yes & pairing.selection.mask)
         for case in _unique(c for n in names for c in by_name.get(n, ())):
             named[id(case)].append(takes)
-            if takes and arm.effect.does not in (Does.RAISES, Does.REFUSES):
+            if takes and branch.effect.does not in (Does.RAISES, Does.REFUSES):
                 _launch_mismatch(pairing, file, gate, index, case)
     pairing.routed |= {key for key, takes in named.items() if not any(takes)}
 
@@ -50,8 +50,8 @@ def _kernel_names(case: Case) -> frozenset[str]:
     return frozenset(n for n in names_in(" ".join((scope, *case.gate.symbols))) if len(n) > 2)
 
 
-def _host_arms(pairing: Pairing) -> Iterator[tuple[FileFacts, Gate, int, Arm, frozenset[str]]]:
-    """Every arm of a host gate that launches something, with the names it launches by."""
+def _host_arms(pairing: Pairing) -> Iterator[tuple[FileFacts, Gate, int, frozenset[str]]]:
+    """Every arm of a host gate that launches something, and what follows a check, with the names it launches by."""
     for file in pairing.project.files:
         launches = [s for s in file.sites if s.kind is SiteKind.LAUNCH]
         for gate in file.gates:
@@ -61,7 +61,18 @@ def _host_arms(pairing: Pairing) -> Iterator[tuple[FileFacts, Gate, int, Arm, fr
                 inside = [s for s in launches if arm.body and arm.body.line <= s.place.line <= arm.body.end_line]
                 names = names_in(" ".join((*arm.calls, *(f"{s.name} {s.detail}" for s in inside))))
                 if names:
-                    yield file, gate, index, arm, names
+                    yield file, gate, index, names
+            if launches and (names := _after(gate, launches)):
+                yield file, gate, REST, names
+
+
+def _after(gate: Gate, launches: Iterable[Site]) -> frozenset[str]:
+    """The names by which a function launches below a check that turns others away."""
+    if gate.rest.does is not Does.WORK or not any(arm.effect.refuses for arm in gate.arms):
+        return frozenset()
+    around = function_of(gate)
+    below = [s for s in launches if around and s.function == around and s.place.line > gate.place.line]
+    return names_in(" ".join(f"{s.name} {s.detail}" for s in below))
 
 
 def _unique(cases: Iterable[Case]) -> list[Case]:
@@ -69,7 +80,7 @@ def _unique(cases: Iterable[Case]) -> list[Case]:
 
 
 def _launch_mismatch(pairing: Pairing, file: FileFacts, gate: Gate, index: int, case: Case) -> None:
-    name, place = pairing.selection.name, gate.arms[index].place
+    name, place = pairing.selection.name, gate.place if index == REST else gate.arms[index].place
     pairing.add(case, Pair(Half.HOST, file.path, place.line, True, f"the host launches it for {name}"))
     related = (Related(case.gate.path, case.place.line, Role.PAIR, f"what it launches shuts {name} out"),)
     for known in pairing.mismatches:
