@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from host_scan import catalog, facts, gate, linked
 
-from archscan.frontends.cuda.host import function_features
+from archscan.frontends.cuda.host.calls import Node, reached
+from archscan.frontends.cuda.includes import Includes
 from archscan.model.facts import Site, SiteKind
+from archscan.model.gate import FeatureUse
 
 
 def sites(text: str, kind: SiteKind) -> list[Site]:
@@ -150,8 +152,32 @@ def test_features_are_found_through_calls_and_template_arguments() -> None:
     uses = {u.feature: u for u in found.arms[0].features}
     assert (uses["wgmma"].via, uses["wgmma"].path, uses["wgmma"].line) == ("HopperMainloop", "wrappers", 3)
     assert found.arms[1].features == ()
-    assert [u.feature for u in function_features(project)["mma_fp8"]] == ["wgmma"]
-    assert [u.path for u in function_features(project)["HopperMainloop"]] == ["wrappers"]
+    assert [u.feature for u in project.reached.of("wrappers", "mma_fp8")] == ["wgmma"]
+    assert [u.path for u in project.reached.of("anywhere", "HopperMainloop")] == ["wrappers"]
+
+
+def test_a_name_means_the_definition_that_is_included() -> None:
+    def node(feature: str, *calls: str) -> Node:
+        return Node("load", 1, (FeatureUse(feature, 1),), frozenset(calls))
+
+    files = {"a.cuh": (node("wgmma"),), "b.cuh": (node("cp-async"),), "own.cu": (node("tma"),)}
+    files["use.cu"] = (Node("kernel", 1, (), frozenset({"load"})),)
+    found = reached(files, Includes({"a.cuh": (), "b.cuh": (), "own.cu": ("a.cuh",), "use.cu": ("b.cuh",)}))
+    assert [u.feature for u in found.of("use.cu", "load")] == ["cp-async"]
+    assert [u.feature for u in found.of("own.cu", "load")] == ["tma"]  # its own before that of a header
+    assert [u.feature for u in found.of("use.cu", "kernel")] == ["cp-async"]
+    assert found.of("elsewhere.cu", "load") == ()  # three unrelated files define it
+    assert [u.feature for u in reached({"a.cuh": files["a.cuh"]}, Includes({})).of("x.cu", "load")] == ["wgmma"]
+
+
+@pytest.mark.parametrize(
+    "launch",
+    ["wgk<<<1, 128, 0, s>>>(x);", "cudaLaunchKernelEx(&cfg, wgk, x);", "cudaLaunchKernel((void*)wgk, g, b, a);"],
+)
+def test_a_launched_kernel_is_called_whatever_its_name_is(launch: str) -> None:
+    kernel = '__global__ void wgk(float* x) {\n  asm volatile("wgmma.fence.sync.aligned;");\n}\n'
+    found = gate(f"{kernel}void run(int major) {{\n  if (major >= 9) {{ {launch} }} else {{ other(); }}\n}}\n")
+    assert [(u.feature, u.via) for u in found.arms[0].features] == [("wgmma", "wgk")]
 
 
 def test_names_alone_are_weak_evidence() -> None:

@@ -11,7 +11,7 @@ from archscan.frontends.cuda.conditions import Evaluator
 from archscan.frontends.cuda.embedded import embedded
 from archscan.frontends.cuda.environment import Compiler, ContextKey
 from archscan.frontends.cuda.gates import Features, directive_facts
-from archscan.frontends.cuda.host import HostIndex, HostProject, function_features, host_gates, host_index, host_link
+from archscan.frontends.cuda.host import HostIndex, HostProject, host_gates, host_index, host_link
 from archscan.frontends.cuda.index import DirectiveIndex, directive_index
 from archscan.frontends.cuda.project import MacroTable, link
 from archscan.frontends.protocol import Context
@@ -84,7 +84,7 @@ class CudaFrontEnd:
         directives = {path: index.directives for path, index in indexes.items()}
         macros = link(directives, tools.compiler, tools.evaluator)
         hosts = {path: index.host for path, index in indexes.items() if index.host is not None}
-        return CudaProject(macros, host_link(hosts, context))
+        return CudaProject(macros, host_link(hosts, context, macros.includes))
 
     def gates(self, index: CudaIndex, project: CudaProject, context: Context) -> FileFacts:
         """The facts of one file."""
@@ -95,7 +95,7 @@ class CudaFrontEnd:
             project.macros,
             tools.compiler,
             tools.evaluator,
-            Features(tools.recogniser, function_features(project.host)),
+            Features(tools.recogniser, project.host.reached.of),
             need_liveness=index.host is not None,
         )
         host = host_gates(index.host, project.host, found.liveness, context) if index.host is not None else None

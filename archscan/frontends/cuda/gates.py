@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class Features:
     """Where features are found: in code, and behind the functions and classes that it names."""
 
     recogniser: Recogniser
-    reached: Mapping[str, tuple[FeatureUse, ...]]
+    reached: Callable[[str, str], tuple[FeatureUse, ...]]  # of a name in a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class _Maker:
         found = {use.feature: use for use in reversed(body.features)}
         own = frozenset(found)
         for name in body.calls:
-            for use in self.features.reached.get(name.rpartition("::")[2], ()):
+            for use in self.features.reached(self.path, name.rpartition("::")[2]):
                 if len(found) < _MOST_FEATURES:
                     found.setdefault(use.feature, replace(use, via=name))
         if not found:

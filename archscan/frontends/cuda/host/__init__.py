@@ -11,16 +11,15 @@ from collections.abc import Mapping
 from archscan.frontends.cuda.host.gating import HostFacts, host_facts
 from archscan.frontends.cuda.host.indexing import HostIndex, indexed
 from archscan.frontends.cuda.host.linking import HostProject, linked
+from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Source
-from archscan.model.gate import FeatureUse
 
 __all__ = [
     "HostFacts",
     "HostIndex",
     "HostProject",
-    "function_features",
     "host_gates",
     "host_index",
     "host_link",
@@ -32,16 +31,11 @@ def host_index(source: Source, context: Context) -> HostIndex | None:
     return indexed(source, context)
 
 
-def host_link(indexes: Mapping[str, HostIndex], context: Context) -> HostProject:
+def host_link(indexes: Mapping[str, HostIndex], context: Context, includes: Includes | None = None) -> HostProject:
     """What the files say together: helpers, constants, members, and the features that functions reach."""
-    return linked(indexes, context)
+    return linked(indexes, context, includes)
 
 
 def host_gates(index: HostIndex, project: HostProject, liveness: Liveness, context: Context) -> HostFacts:
     """The gates and sites of one file; `liveness` is the truth of the #if regions around a byte offset."""
     return host_facts(index, project, liveness, context)
-
-
-def function_features(project: HostProject) -> Mapping[str, tuple[FeatureUse, ...]]:
-    """The features that each function, kernel and class of the project reaches, its own and through calls."""
-    return project.reached

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from archscan.catalog.types import Catalog
 from archscan.frontends.cuda.constexpr import Span, asked_spans, is_asked
 from archscan.frontends.cuda.host.sites import function_name
+from archscan.frontends.cuda.includes import Includes
 from archscan.model.gate import FeatureUse
 
 _MNEMONIC = re.compile(rb"(?<![\w.%])[a-z][a-z0-9_]*(?:(?:\.|::)[a-z0-9_]+)+(?=[^\w.(])")
 _HOPS = 4
-_MOST_DEFINITIONS = 3  # a name defined more often says nothing (`run`, `operator`)
+_MOST_DEFINITIONS = 3  # a name that may mean more says nothing (`run`, `operator`)
 _MOST_FEATURES = 24
 _LONGEST_BODY = 1 << 16  # of longer bodies only the beginning is read for calls
 _LONGEST_HEADER = 3000
@@ -105,7 +106,7 @@ def _node(chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> 
     for used, feature in vocabulary.names(called):
         if feature not in uses:
             uses[feature] = FeatureUse(feature, line + chunk.count(b"\n", 0, chunk.find(used, start)))
-    calls = frozenset(c.decode("utf-8", "replace") for c in called if len(c) > 3) - {name}
+    calls = frozenset(c.decode("utf-8", "replace") for c in called if len(c) > 1) - {name}
     features = tuple(uses[f] for f in sorted(uses))
     return Node(name, line + chunk.count(b"\n", 0, start), features, calls) if features or calls else None
 
@@ -144,7 +145,8 @@ def _defined(chunk: bytes) -> tuple[str, int]:
         if not (_opens_space(header) and _NAMESPACE.search(header)):
             named = _CLASS.search(header) if b"struct" in header or b"class" in header else None
             name = named[1].decode("utf-8", "replace") if named else function_name(header)
-            if name and len(name) > 3 and name.encode() not in _NOISE and _DECLARED.search(header):
+            short = len(name) < 4 and b"__global__" not in header
+            if name and not short and name.encode() not in _NOISE and _DECLARED.search(header):
                 return name, brace
         position = brace + 1
     return "", 0
@@ -156,54 +158,86 @@ def _opens_space(header: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A feature that a name reaches, in how many calls."""
+    """A feature that a function reaches, in how many calls."""
 
     use: FeatureUse
     hops: int
 
 
-def reached(files: Mapping[str, tuple[Node, ...]]) -> dict[str, tuple[FeatureUse, ...]]:
+Key = tuple[str, str]  # file and name of a function or class
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The features of every function and class, found by name from the file that names it."""
+
+    features: Mapping[Key, tuple[FeatureUse, ...]]
+    definitions: Mapping[str, tuple[str, ...]]  # name -> files that define it
+    includes: Includes
+    _known: dict[Key, tuple[Key, ...]] = field(default_factory=dict)
+
+    def of(self, path: str, name: str) -> tuple[FeatureUse, ...]:
+        """What a name means in a file: its own definition, else those of what it includes, else the only one."""
+        uses: dict[str, FeatureUse] = {}
+        for key in self.meant(path, name):
+            for use in self.features.get(key, ()):
+                uses.setdefault(use.feature, use)
+        return tuple(uses.values())
+
+    def meant(self, path: str, name: str) -> tuple[Key, ...]:
+        """The definitions that a name may mean in a file; none if that is not clear."""
+        found = self._known.get((path, name))
+        if found is None:
+            files = self.definitions.get(name, ())
+            near = (path,) if path in files else tuple(f for f in files if self.includes.reaches(path, f))
+            chosen = near or (files if len(files) == 1 else ())
+            found = tuple((file, name) for file in chosen) if len(chosen) <= _MOST_DEFINITIONS else ()
+            self._known[path, name] = found
+        return found
+
+
+def reached(files: Mapping[str, tuple[Node, ...]], includes: Includes) -> Reached:
     """The features each function or class reaches: its own, then those of what it calls, a few calls deep."""
-    counts: dict[str, int] = {}
-    for node in _all(files):
-        counts[node.name] = counts.get(node.name, 0) + 1
-    known: dict[str, dict[str, Reach]] = {}
-    for path, entries in files.items():
-        for node in entries:
-            if node.features and counts[node.name] <= _MOST_DEFINITIONS:
-                own = known.setdefault(node.name, {})
-                for use in node.features:
-                    own.setdefault(use.feature, Reach(replace(use, via=node.name, path=path), 0))
+    nodes_by_key: dict[Key, list[Node]] = {}
+    for path in sorted(files):
+        for node in files[path]:
+            nodes_by_key.setdefault((path, node.name), []).append(node)
+    clear = {key: entries for key, entries in nodes_by_key.items() if len(entries) <= _MOST_DEFINITIONS}
+    definitions: dict[str, tuple[str, ...]] = {}
+    for path, name in nodes_by_key:
+        definitions[name] = (*definitions.get(name, ()), path)
+    links = Reached({}, definitions, includes)
+    known: dict[Key, dict[str, Reach]] = {}
+    for (path, name), entries in clear.items():
+        for use in (use for node in entries for use in node.features):
+            own = known.setdefault((path, name), {})
+            own.setdefault(use.feature, Reach(replace(use, via=name, path=path), 0))
     frontier = frozenset(known)
     for hop in range(1, _HOPS + 1):
-        frontier = frozenset(_hop(files, counts, known, frontier, hop))
+        frontier = frozenset(_hop(clear, links, known, frontier, hop))
         if not frontier:
             break
-    return {name: tuple(r.use for r in uses.values()) for name, uses in sorted(known.items())}
+    features = {key: tuple(r.use for r in uses.values()) for key, uses in sorted(known.items())}
+    return Reached(features, definitions, includes)
 
 
 def _hop(
-    files: Mapping[str, tuple[Node, ...]],
-    counts: Mapping[str, int],
-    known: dict[str, dict[str, Reach]],
-    frontier: frozenset[str],
+    clear: Mapping[Key, list[Node]],
+    links: Reached,
+    known: dict[Key, dict[str, Reach]],
+    frontier: frozenset[Key],
     hop: int,
-) -> Iterator[str]:
-    """Carries features of the frontier to its callers; yields the names that learnt something."""
-    learnt: dict[str, dict[str, Reach]] = {}
-    for node in _all(files):
-        if counts[node.name] > _MOST_DEFINITIONS:
-            continue
-        for callee in sorted(node.calls & frontier):
-            for feature, reach in known[callee].items():
-                have = known.get(node.name, {})
-                if feature not in have and len(have) < _MOST_FEATURES:
-                    learnt.setdefault(node.name, {}).setdefault(feature, Reach(reach.use, hop))
-    for name, uses in learnt.items():
-        known.setdefault(name, {}).update(uses)
-        yield name
-
-
-def _all(files: Mapping[str, tuple[Node, ...]]) -> Iterator[Node]:
-    for path in sorted(files):
-        yield from files[path]
+) -> Iterator[Key]:
+    """Carries features of the frontier to its callers; yields the functions that learnt something."""
+    names = frozenset(name for _, name in frontier)
+    learnt: dict[Key, dict[str, Reach]] = {}
+    for key, entries in clear.items():
+        have = known.get(key, {})
+        for callee in sorted(frozenset().union(*(node.calls for node in entries)) & names):
+            for meant in links.meant(key[0], callee):
+                for feature, reach in known[meant].items() if meant in frontier else ():
+                    if feature not in have and len(have) < _MOST_FEATURES:
+                        learnt.setdefault(key, {}).setdefault(feature, Reach(reach.use, hop))
+    for key, uses in learnt.items():
+        known.setdefault(key, {}).update(uses)
+        yield key

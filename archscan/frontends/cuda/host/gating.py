@@ -150,12 +150,12 @@ class _Features:
         self._recogniser = recogniser_of(context)
 
     def extended(self, gate: Gate) -> Gate:
-        return replace(gate, arms=tuple(self._arm(arm) for arm in gate.arms))
+        return replace(gate, arms=tuple(self._arm(arm, gate.path) for arm in gate.arms))
 
-    def _arm(self, arm: Arm) -> Arm:
+    def _arm(self, arm: Arm, path: str) -> Arm:
         found = {use.feature: use for use in reversed(arm.features)}
         for name in arm.calls[:_MOST_CALLS]:
-            for use in self._reached.get(name, ()):
+            for use in self._reached.of(path, name):
                 if len(found) < _MOST_FEATURES:
                     found.setdefault(use.feature, replace(use, via=name))
         for name in arm.calls[:_MOST_CALLS]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from archscan.frontends.cuda.host.calls import reached
+from archscan.frontends.cuda.host.calls import Reached, reached
 from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
 from archscan.frontends.cuda.host.flow import Flow
 from archscan.frontends.cuda.host.indexing import HostIndex
@@ -14,8 +14,8 @@ from archscan.frontends.cuda.host.project import Names, grouped_constants, group
 from archscan.frontends.cuda.host.syntax import Alias, Assign, Branch, Check, Expr, Function, Op, Option, Return, Switch
 from archscan.frontends.cuda.host.traversal import deciding, parts, statements
 from archscan.frontends.cuda.host.values import Value, Verdict
+from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.protocol import Context
-from archscan.model.gate import FeatureUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class HostProject:
     predicates: frozenset[str]  # functions whose truth decides something somewhere
     tests: tuple[TemplateTest, ...]
     tables: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)  # switch helper -> its uses
-    reached: Mapping[str, tuple[FeatureUse, ...]] = field(default_factory=dict)
+    reached: Reached = field(default_factory=lambda: Reached({}, {}, Includes({})))
 
 
-def linked(indexes: Mapping[str, HostIndex], context: Context) -> HostProject:
+def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Includes | None = None) -> HostProject:
     """The project of these files."""
     ordered = [indexes[path] for path in sorted(indexes)]
     names = _names(ordered, context)
@@ -56,7 +56,7 @@ def linked(indexes: Mapping[str, HostIndex], context: Context) -> HostProject:
         predicates=_predicates(ordered, names),
         tests=tuple(_tests(ordered)),
         tables=_tables(ordered, names, evaluator),
-        reached=reached({index.path: index.nodes for index in ordered}),
+        reached=reached({index.path: index.nodes for index in ordered}, includes or Includes({})),
     )
 
 

@@ -17,6 +17,9 @@ _STRINGS = re.compile(rb'"(?:[^"\\\n]|\\.)*"(?:[ \t\r\n\\<]*"(?:[^"\\\n]|\\.)*")
 _CODE_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 _CALL = re.compile(rb"(?<![.>\w])([A-Za-z_]\w*)\s*(?:<[\w:,\s<>*&+\-.]*>)?\s*(?:\(|<<<)")
 _TEMPLATE_NAME = re.compile(rb"[<,]\s*(?:\w+::)*([A-Z]\w*)")
+_LAUNCHED = re.compile(
+    rb"Launch(?:Cooperative)?Kernel(?:ExC?|EX)?\s*\((?:\s*&?[\w.>-]+\s*,)?\s*(?:\([^()]*\)\s*)?&?(?:\w+::)*(\w+)"
+)
 _RETURN = re.compile(rb"\breturn\b\s*([^;]*);")
 _REFUSED = re.compile(
     rb"^(?:false|nullptr|NULL|std::nullopt|nullopt|\{\}|-\s*\d+|[\w:]*(?:[Ee]rr|ERR|[Ff]ail|FAIL|[Ii]nvalid|INVALID"
@@ -55,6 +58,8 @@ def failure_effect(macro: str, code: bytes, line: int) -> Effect:
 def called_names(code: bytes) -> tuple[str, ...]:
     """The names called or launched in the code, then the types that template arguments select, in order, once each."""
     found: dict[bytes, None] = dict.fromkeys(m for m in _CALL.findall(code) if m not in _KEYWORDS)
+    if b"LaunchKernel" in code or b"LaunchCooperativeKernel" in code:
+        found.update(dict.fromkeys(_LAUNCHED.findall(code)))
     found.update(dict.fromkeys(_TEMPLATE_NAME.findall(code)))
     return tuple(name.decode("utf-8", "replace") for name in found)
 
