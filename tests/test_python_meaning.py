@@ -521,3 +521,106 @@ def test_list_that_is_only_looked_up_is_not_what_is_built() -> None:
     text = "OLD_ARCHS = ('7.5', '8.0')\nflags = ['-gencode=arch=compute_%s']\n"
     found = gates(text + "\ndef flag(arch):\n    if arch in OLD_ARCHS:\n        return 'x'\n    return 'y'\n")
     assert [g.kind for g in found] == [Kind.ALLOW_LIST]
+
+
+@pytest.mark.parametrize("kept", ['return {"fused": enable}', "x.fused = enable", "return enable, 1"])
+def test_flag_that_is_only_kept_is_the_gate(kept: str) -> None:
+    (gate,) = gates(
+        f"""
+        import torch
+
+        def options(x, tp):
+            major, _ = torch.cuda.get_device_capability()
+            enable = tp > 1 and major in (9, 10)
+            {kept}
+        """
+    )
+    assert (gate.kind, gate.place.line) == (Kind.FLAG, 6)
+    assert {90, 100} == {sm for sm in yes(gate) if sm < 103} and 120 in no(gate)
+
+
+def test_flag_that_is_handed_on_is_no_gate() -> None:
+    assert not gates(
+        """
+        import torch
+
+        def options(x):
+            fast = torch.cuda.get_device_capability()[0] == 10
+            return run(x, fast=fast)
+        """
+    )
+
+
+def test_flag_that_decides_is_no_gate_beside_what_it_decides() -> None:
+    found = gates(
+        """
+        import torch
+
+        def options(x):
+            fast = torch.cuda.get_device_capability()[0] == 10
+            x.fast = fast
+            if fast:
+                return fused(x)
+            return plain(x)
+        """
+    )
+    assert [g.place.line for g in found] == [7]
+
+
+def test_helper_that_raises_where_a_condition_holds() -> None:
+    found = gates(
+        """
+        import torch
+
+        class Api:
+            def _value_error_if(self, condition, message):
+                if condition:
+                    raise ValueError(message)
+
+            def check(self):
+                cc = torch.cuda.get_device_capability()
+                allowed = ((10, 0), (10, 3))
+                self._value_error_if(cc not in allowed, f"found {cc}")
+        """
+    )
+    (gate,) = found
+    assert (gate.kind, gate.place.line) == (Kind.CHECK, 12)
+    assert yes(gate) == {100, 103} and gate.rest.does is Does.RAISES
+
+
+def test_sets_are_compared_as_sets() -> None:
+    gate = deciding("{torch.cuda.get_device_capability()[0]} <= {8, 9}")
+    assert {80, 86, 89, 90} == {sm for sm in yes(gate) if sm >= 80} and {75, 100} <= no(gate)
+
+
+def test_attribute_that_is_set_on_an_object_counts() -> None:
+    gate = deciding(
+        "config.ok()",
+        """
+class Config:
+    allowed = (8, 9)
+
+    def ok(self):
+        return torch.cuda.get_device_capability()[0] in self.allowed
+
+config = Config()
+config.allowed = (10,)
+""",
+    )
+    assert yes(gate) == {100, 103}
+
+
+def test_name_that_is_given_what_the_caller_asked_for_is_no_capability() -> None:
+    assert not gates(
+        """
+        import torch
+
+        def plan(requested=(9, 0)):
+            cc = torch.cuda.get_device_capability()
+            print(cc)
+            cc = requested
+            if cc == (9, 0):
+                return "hopper"
+            return "other"
+        """
+    )

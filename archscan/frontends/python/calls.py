@@ -101,9 +101,14 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
 
 
 def given(interpreter: Interpreter, arguments: list[Node], frame: Frame) -> bool:
-    """Whether a name among the arguments holds the target."""
-    names = [a for a in arguments if a.type in ("identifier", "attribute", "subscript")]
+    """Whether a name or condition among the arguments holds the target."""
+    names = [a for a in arguments if a.type in _CARRIERS]
     return any(_may_carry(interpreter, a, frame) and depends(interpreter.evaluate(a, frame)) for a in names)
+
+
+_CARRIERS = frozenset(
+    {"identifier", "attribute", "subscript", "comparison_operator", "boolean_operator", "not_operator"}
+)
 
 
 def _may_carry(interpreter: Interpreter, node: Node, frame: Frame, hops: int = 4) -> bool:

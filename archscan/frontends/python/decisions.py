@@ -14,8 +14,8 @@ from archscan.frontends.python.effects import asserted
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import inner, line_of, oneline, operands, text
-from archscan.frontends.python.values import depends
-from archscan.model.gate import Arm, Does, Effect, Kind
+from archscan.frontends.python.values import Value, depends
+from archscan.model.gate import Arm, Does, Effect, Kind, Related
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates import ModulePass
@@ -121,13 +121,35 @@ def visit_assignment(scan: ModulePass, path: list[Node]) -> None:
         return
     related = tuple(scan.interpreter.trace)
     names = [text(n) for n in (operands(left) if left.type.endswith(("_list", "_pattern")) else [left])]
-    uses = sum(scan.spread_name(name, node, path) for name in names)
-    if (
-        not _is_condition(inner(right))
-        or uses
-        or any(scan.users.get(n, frozenset()) - {scan.module.path} for n in names)
-    ):
+    uses = [place for name in names for place in scan.spread_name(name, node, path)]
+    if not _is_condition(inner(right)) or any(scan.users.get(n, frozenset()) - {scan.module.path} for n in names):
         return
+    if not uses:
+        _flag_gate(scan, path, value, related)
+    elif any(_is_kept(scan.module.descend(place)) for place in uses):
+        scan.definitions.append((node, lambda: _flag_gate(scan, path, value, related)))
+
+
+def _is_kept(path: list[Node]) -> bool:
+    """Whether a name's value is returned or stored where nobody sees what becomes of it."""
+    below = path[-1]
+    for node in reversed(path[:-1]):
+        if node.type == "return_statement":
+            return True
+        if node.type == "assignment":
+            left = child(node, "left")
+            return left is not None and left.type in ("attribute", "subscript") and below == child(node, "right")
+        if node.type not in ("dictionary", "pair", "list", "tuple", "expression_list"):
+            return False
+        if node.type == "pair" and below != child(node, "value"):
+            return False
+        below = node
+    return False
+
+
+def _flag_gate(scan: ModulePass, path: list[Node], value: Value, related: tuple[Related, ...]) -> None:
+    node, right = path[-2], path[-1]
+    frame = scan.frame(path)
     own = answer_of(scan.interpreter, value, right)
     if not own.varies:
         return

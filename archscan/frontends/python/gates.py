@@ -66,7 +66,7 @@ class ModulePass:
         self.users = users
         self.found = Found()
         self.offsets: list[int] = []  # every place worth a look, in order
-        self.definitions: list[tuple[Node, Callable[[], None]]] = []  # functions that answer others, with their gates
+        self.definitions: list[tuple[Node, Callable[[], None]]] = []  # what answers others, with its gate
 
     def run(self, extra: Iterable[str] = ()) -> list[Gate]:
         """The module's gates in source order; `extra` are names of predicates defined elsewhere."""
@@ -89,11 +89,12 @@ class ModulePass:
         return sorted(self.found.gates.values(), key=lambda g: (g.path, g.place.start, g.kind))
 
     def _add_unanswered(self) -> None:
-        """Adds the gates in functions by whose answer nothing decides that was seen."""
+        """Adds the gates of functions and flags by whose answer nothing decides that was seen."""
         told = {r.line for g in self.found.gates.values() for r in g.related if r.path == self.module.path}
         for function, add in self.definitions:
             lines = range(line_of(function), function.end_point[0] + 2)
-            if not self._is_used_elsewhere(function) and not any(line in lines for line in told):
+            is_flag = function.type == "assignment"
+            if (is_flag or not self._is_used_elsewhere(function)) and not any(line in lines for line in told):
                 add()
 
     def _is_used_elsewhere(self, function: Node) -> bool:
@@ -198,8 +199,8 @@ class ModulePass:
         line = self.module.data[start : self.module.data.find(b"\n", offset)].strip()
         return line.startswith((b"#", b"from ", b"import ", b'"', b"'"))
 
-    def spread_name(self, name: str, node: Node, path: list[Node]) -> int:
-        """Looks at every use of an assigned name; the number of uses."""
+    def spread_name(self, name: str, node: Node, path: list[Node]) -> list[int]:
+        """Looks at every use of an assigned name; where they are."""
         scope = next((n for n in reversed(path[:-2]) if n.type in ("function_definition", "class_definition")), None)
         start, end = (0, len(self.module.data))
         if scope is not None and "." not in name and scope.type == "function_definition":
@@ -210,7 +211,7 @@ class ModulePass:
             places = self.places(name, start, end)
         places = [p for p in places if not node.start_byte <= p < node.end_byte and not self._in_noise(p)]
         self._push(places)
-        return len(places)
+        return places
 
     def features(self, words: str, node: Node) -> tuple[FeatureUse, ...]:
         return features_in(self.recogniser, words, line_of(node))

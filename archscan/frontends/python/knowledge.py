@@ -145,8 +145,15 @@ class Knowledge:
     def may_require(self, call: Node) -> bool:
         """Whether a call written as a statement may be a check that raises."""
         function = call.child_by_field_name("function")
-        words = text(function).rsplit(".", 1)[-1].lower() if function is not None else ""
-        return any(w in words for w in ("require", "check", "ensure", "assert", "valid", "verify", "raise"))
+        return function is not None and is_check(text(function).rsplit(".", 1)[-1])
+
+
+_CHECKS = re.compile(r"(?i)require|check|ensure|assert|valid|verify|raise|_error_if|throw|enforce")
+
+
+def is_check(name: str) -> bool:
+    """Whether a call written as a statement is there to check, by the name of its function."""
+    return _CHECKS.search(name) is not None
 
 
 def _by_convention(name: str, lanes: Lanes) -> Value | None:

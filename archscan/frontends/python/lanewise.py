@@ -83,6 +83,8 @@ def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         if sign in ("is", "is not", "==", "!=") and isinstance(a, (ClassV, FuncV, ModuleV)):
             return (a is b) is (sign in ("is", "=="))
         return Unknown((), depends(a) or depends(b))
+    if type(a) is SetV and type(b) is SetV and sign not in ("in", "not in"):
+        return bool(COMPARE[sign](frozenset(a), frozenset(b)))
     if type(a) in (ListV, SetV):
         a = tuple(a)
     if type(b) in (ListV, SetV):

@@ -269,12 +269,31 @@ def _value_of(interpreter: Interpreter, binding: Binding, frame: Frame, before: 
         if isinstance(value, Unknown) and not value.arch:
             told = interpreter.knowledge.seed_unknown(binding.name, text(binding.value), interpreter.lanes)
             return Unknown((binding.name,)) if told is None else told
-    if isinstance(value, Unknown) and not value.arch:
+    if isinstance(value, InstanceV):
+        value = _with_stores(interpreter, binding.name, value, frame)
+    if isinstance(value, Unknown) and not value.arch and not _is_handed_over(interpreter, binding.value, frame):
         seeded = interpreter.knowledge.seed_unknown(binding.name, text(binding.value), interpreter.lanes)
         value = value if seeded is None else seeded
     if depends(value) or isinstance(value, (PartialV, FuncV)):
         _note(interpreter, frame.module, binding.node, mark)
     return value
+
+
+def _with_stores(interpreter: Interpreter, name: str, instance: InstanceV, frame: Frame) -> InstanceV:
+    """An object with what is assigned to its attributes after it was made: `c.allowed = (8,)`."""
+    stores = {full.removeprefix(f"{name}."): full for full in frame.scope.bindings if full.startswith(f"{name}.")}
+    if not stores:
+        return instance
+    fields = {
+        attribute: resolve(interpreter, full, frame, END) for attribute, full in stores.items() if "." not in attribute
+    }
+    return InstanceV(instance.cls, {**instance.fields, **fields})
+
+
+def _is_handed_over(interpreter: Interpreter, source: Node, frame: Frame) -> bool:
+    """Whether a name is given what a parameter carries that says nothing of a chip: then its own name tells nothing."""
+    name = text(source) if source.type == "identifier" else ""
+    return name in frame.parameters and interpreter.seed(name) is None
 
 
 def _previous(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:

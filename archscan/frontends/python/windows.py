@@ -9,15 +9,16 @@ from tree_sitter import Node
 
 from archscan.frontends.python.calls import outcome_of
 from archscan.frontends.python.classes import mro
-from archscan.frontends.python.conditions import Answer, always, answer_of
+from archscan.frontends.python.conditions import Answer, always, answer_of, focus
+from archscan.frontends.python.definitions import named_list
 from archscan.frontends.python.effects import block_effect
 from archscan.frontends.python.frames import Frame
-from archscan.frontends.python.knowledge import Requirement
+from archscan.frontends.python.knowledge import Requirement, is_check
 from archscan.frontends.python.lanewise import compare
 from archscan.frontends.python.lists import admitted, emit, names_targets, not_raised, raise_effect
-from archscan.frontends.python.syntax import arguments, line_of, oneline, template, text
+from archscan.frontends.python.syntax import arguments, inner, line_of, oneline, template, text
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.values import Capability, Value
+from archscan.frontends.python.values import Capability, Value, depends
 from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role
 
 if TYPE_CHECKING:
@@ -174,9 +175,16 @@ def _require(scan: ModulePass, path: list[Node], call: Node) -> None:
         for v in (*arguments(call)[0], *arguments(call)[1].values())
     ):
         return  # the list is the gate
-    emit(scan, Kind.CHECK, call, not_raised(scan, raises), rest, related, path, frame, Layer.PYTHON, call)
+    asked = next((a for a in arguments(call)[0] if depends(scan.interpreter.evaluate(a, frame))), call)
+    spot = focus(scan.interpreter, asked, frame) if inner(asked).type in _CONDITIONS else call
+    named = named_list(spot, frame, scan.interpreter) if spot is not call else None
+    spot = named.literal if named is not None and named.module is scan.module else spot
+    emit(scan, Kind.CHECK, spot, not_raised(scan, raises), rest, related, path, frame, Layer.PYTHON, call)
+
+
+_CONDITIONS = ("comparison_operator", "boolean_operator", "not_operator")
 
 
 def _is_check(name: str) -> bool:
     """Whether a call written as a statement is there to check, by its name."""
-    return any(w in name.lower() for w in ("require", "check", "ensure", "assert", "valid", "verify", "raise", "guard"))
+    return is_check(name) or "guard" in name.lower()
