@@ -479,6 +479,34 @@ def test_a_position_in_an_enumeration_is_no_capability() -> None:
     assert admits(gate("enum { kSM_90 = 90 };\nvoid f(int arch) { if (arch == kSM_90) a(); }\n").arms[0]) == {90}
 
 
+SDPA = """
+template <int Major, int Minor> struct SMVersion {
+  static constexpr int major = Major;
+  static constexpr int minor = Minor;
+};
+template <typename lower, typename upper>
+bool check(cudaDeviceProp* p) {
+  bool above = p->major > lower::major || (p->major == lower::major && p->minor >= lower::minor);
+  bool below = p->major < upper::major || (p->major == upper::major && p->minor <= upper::minor);
+  return above && below;
+}
+bool supported(cudaDeviceProp* p) {
+  using sm80 = SMVersion<8, 0>;
+  using sm120 = SMVersion<12, 0>;
+  if (!check<sm80, sm120>(p)) { return false; }
+  return check<SMVersion<9, 0>, sm120>(p);
+}
+"""
+
+
+def test_bounds_that_are_types() -> None:
+    found = facts(SDPA)
+    first, second = found.gates
+    assert admits(first.arms[0]) == {121}  # those that are refused
+    assert admits(second.arms[0]) == FROM_90 - {121}
+    assert found.undecided == ()
+
+
 # control
 
 

@@ -69,6 +69,7 @@ class Scope:
     env: Mapping[str, Value]
     function: Function | None = None
     depth: int = 0
+    types: Mapping[str, Expr] = field(default_factory=dict)  # template parameters bound to types
 
     def deeper(self, path: str, env: Mapping[str, Value], function: Function | None) -> Scope:
         return Scope(path, env, function, self.depth + 1)
@@ -139,7 +140,7 @@ class Evaluator:
         if template or expr.targs:
             return unknown(name)
         if expr.scope:  # a member of a type says what the type is for, not what runs
-            return unknown(expr.text, arch=seed_of(name) is not None)
+            return self._of_type(expr, scope) or unknown(expr.text, arch=seed_of(name) is not None)
         return self._seeded(name, expr.text)
 
     def _seeded(self, name: str, text: str, call: bool = False) -> Value:
@@ -166,6 +167,30 @@ class Evaluator:
         if all(r.cases == first.cases for r in live[1:]):
             return first
         return unknown(expr.text, arch=any(r.basis.arch for r in live))
+
+    def _of_type(self, expr: Expr, scope: Scope) -> Value | None:
+        """The constant of a type that a template parameter or alias stands for: `lower::major` of `SMVersion<8, 0>`."""
+        named = expr.scope.rpartition("::")[2]
+        given = scope.types.get(named)
+        found = self._instance(given.name, given.targs) if given is not None else self._instance(named, ())
+        if found is None or scope.depth >= _DEPTH:
+            return None
+        base, targs = found
+        constants = [c for c in self.names.constants.get(expr.name, ()) if c.constant.scope.rpartition("::")[2] == base]
+        if len(constants) != 1:
+            return None
+        parameters = self.names.templates.get(base, ())
+        env = {p: self.value(t, scope) for p, t in zip(parameters, targs, strict=False)}
+        value = self.value(constants[0].constant.value, scope.deeper(constants[0].path, env, None))
+        return value if value.cases else None
+
+    def _instance(self, name: str, targs: tuple[Expr, ...]) -> tuple[str, tuple[Expr, ...]] | None:
+        """A class template with its arguments; None where aliases of that name disagree."""
+        aliases = self.names.aliases.get(name, ())
+        if targs or not aliases:
+            return (name, targs) if targs else None
+        meant = {(alias.base, tuple(t.text for t in alias.targs)) for alias in aliases}
+        return (aliases[0].base, aliases[0].targs) if len(meant) == 1 else None
 
     def _constant_value(self, defined: DefinedConstant, expr: Expr, scope: Scope) -> Value | None:
         """The value of one definition; None where its #if is dead on every device target."""
@@ -342,7 +367,10 @@ class Evaluator:
         if not found or len(found) > 4:
             return None
         given = tuple(self.value(a, scope) for a in args)
-        results = [self.called(d, given, scope, self._bound(d.function, expr, scope) | bound) for d in found]
+        results = [
+            self.called(d, given, scope, self._bound(d.function, expr, scope) | bound, _types(d.function, expr, scope))
+            for d in found
+        ]
         first = results[0]
         if not first.basis.arch:
             return None
@@ -355,18 +383,24 @@ class Evaluator:
         return {p: self.value(t, scope) for p, t in zip(function.template, expr.targs, strict=False) if p}
 
     def called(
-        self, defined: Defined, args: tuple[Value, ...], scope: Scope, outer: Mapping[str, Value] | None = None
+        self,
+        defined: Defined,
+        args: tuple[Value, ...],
+        scope: Scope,
+        outer: Mapping[str, Value] | None = None,
+        types: Mapping[str, Expr] | None = None,
     ) -> Value:
         """What a function returns for these arguments."""
         from archscan.frontends.cuda.host.flow import returned  # the two modules call each other
 
         bound = tuple((outer or {}).items())
-        key = (id(defined.function), args, tuple(v for _, v in bound), scope.depth)
+        of_types = tuple((p, t.text) for p, t in (types or {}).items())
+        key = (id(defined.function), args, tuple(v for _, v in bound), scope.depth, of_types)
         if defined.function.name == "":  # a lambda sees the names around it
             return returned(self, defined, args, scope, outer or {})
         if key not in self.answers:
             self.answers[key] = unknown(defined.function.name)  # a function that calls itself
-            self.answers[key] = returned(self, defined, args, scope, outer or {})
+            self.answers[key] = returned(self, defined, args, scope, outer or {}, types or {})
         return self.answers[key]
 
     # truths
@@ -433,6 +467,12 @@ class Evaluator:
         if name in _KNOWN_MACROS or name in _UNDEFINED_MACROS:
             return constant(int(name in _KNOWN_MACROS), self.universe.device)
         return unknown(name)
+
+
+def _types(function: Function, call: Expr, scope: Scope) -> dict[str, Expr]:
+    """The template parameters of a function as a call binds them, through those of the caller."""
+    given = zip(function.template, call.targs, strict=False)
+    return {p: scope.types.get(t.name, t) for p, t in given if p and t.op is Op.NAME}
 
 
 def _pruned(both: Verdict, left: Verdict, right: Verdict, device: int) -> Verdict:

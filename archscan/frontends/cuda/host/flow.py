@@ -80,6 +80,7 @@ class Flow:
     returns: list[tuple[Verdict, Value]] = field(default_factory=list)
     weak: int = 0  # how many conditions that are no matter of the architecture stand around
     nesting: int = 0
+    types: Mapping[str, Expr] = field(default_factory=dict)  # template parameters bound to types
     _live: Verdict | None = None
 
     @property
@@ -96,7 +97,7 @@ class Flow:
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.path, self.env, self.function, self.depth)
+        return Scope(self.path, self.env, self.function, self.depth, self.types)
 
     def run(self, block: Block) -> None:
         """Walks a block."""
@@ -244,7 +245,7 @@ class Flow:
 
     def _lambda(self, call: Expr) -> None:
         inner = Flow(self.evaluator, self.path, self.function, self.depth, self.recorder, dict(self.env))
-        inner.nesting, inner.live = self.nesting + 1, self.live
+        inner.nesting, inner.live, inner.types = self.nesting + 1, self.live, self.types
         inner.run(call.body or ())
 
     # control
@@ -449,12 +450,17 @@ def calls_in(expr: Expr) -> Iterator[Expr]:
 
 
 def returned(
-    evaluator: Evaluator, defined: Defined, args: tuple[Value, ...], scope: Scope, outer: Mapping[str, Value]
+    evaluator: Evaluator,
+    defined: Defined,
+    args: tuple[Value, ...],
+    scope: Scope,
+    outer: Mapping[str, Value],
+    types: Mapping[str, Expr] | None = None,
 ) -> Value:
     """What a function returns: per target the value of the return that is reached."""
     function = defined.function
     env = {**outer, **{p: v for p, v in zip(function.parameters, args, strict=False) if p and _passed(p, v)}}
-    flow = Flow(evaluator, defined.path, function, scope.depth + 1, None, env)
+    flow = Flow(evaluator, defined.path, function, scope.depth + 1, None, env, types=types or {})
     flow.run(function.body)
     cases: list[tuple[object, int]] = []
     soft = taken = doubtful = 0

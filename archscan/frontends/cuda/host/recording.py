@@ -207,7 +207,7 @@ class GateRecorder:
         if asked and all(name in self.tables for name in asked):
             return
         if all(_says_nothing(d.verdict, self.evaluator.universe.device) for d in decided):
-            if not self.tested.intersection(asked):
+            if not self.tested.intersection(asked) and not self._is_answered_by_callers(decided[0].verdict, scope):
                 self._undecided(decided[0])
             return
         function = scope.function
@@ -241,6 +241,14 @@ class GateRecorder:
                 symbols=tuple(dict.fromkeys([*([symbol] if symbol else []), *asked])),
             )
         )
+
+    def _is_answered_by_callers(self, verdict: Verdict, scope: Scope) -> bool:
+        """Whether only the template arguments of a helper are missing, which the conditions that call it give."""
+        function = scope.function
+        if function is None or function.name not in self.predicates:
+            return False
+        members = [f"{parameter}::" for parameter in function.template if parameter]
+        return any(member in name for name in verdict.basis.unknowns for member in members)
 
     def _list_gate(self, listing: Listing, arms: tuple[Arm, ...], rest: Effect, scope: Scope, asked: list[str]) -> None:
         """A list that a condition looks the capability up in: one arm for what it admits, at the list."""
