@@ -119,7 +119,10 @@ class Journal:
 
     def original(self, run: Run, entry: Entry) -> bytes:
         """The bytes the file held before; UserError if the blob is damaged."""
-        data = (self.directory / run.id / entry.blob).read_bytes()
+        try:
+            data = (self.directory / run.id / entry.blob).read_bytes()
+        except OSError as error:
+            raise UserError(f"the saved copy of {entry.path} is gone", f"see {self.directory / run.id}") from error
         if digest(data) != entry.before:
             raise UserError(f"the saved copy of {entry.path} is damaged", f"see {self.directory / run.id}")
         return data
@@ -150,10 +153,19 @@ class Journal:
     def _read(self, folder: Path) -> Run | None:
         try:
             raw = json.loads((folder / "manifest.json").read_bytes())
-            entries = tuple(Entry(**entry) for entry in raw.pop("entries"))
-            return Run(entries=entries, **raw)
-        except (OSError, ValueError, TypeError, KeyError):
+            entries = tuple(Entry(**entry) for entry in raw["entries"])
+            run = Run(**{**raw, "entries": entries})
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None  # killed before its manifest was whole: nothing had been changed then
+        return run if run.id == folder.name and all(map(_is_sound, entries)) else None
+
+
+def _is_sound(entry: Entry) -> bool:
+    """Whether a manifest's entry holds what was once written there: it decides which files are replaced."""
+    texts = [entry.path, entry.before, entry.after, entry.blob, *([] if entry.link is None else [entry.link])]
+    if not all(isinstance(text, str) and text and "\0" not in text for text in texts) or type(entry.mode) is not int:
+        return False
+    return Path(entry.blob).name == entry.blob and 0 <= entry.mode <= 0o7777
 
 
 def write_synced(path: Path, data: bytes) -> None:
