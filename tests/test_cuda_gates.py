@@ -70,6 +70,8 @@ def test_branches_that_open_braces_do_not_confuse_the_scope() -> None:
         ('  if (threadIdx.x == 0) {\n    printf("no\\n");\n  }\n', Does.PRINTS),
         ('  printf("no");\n  asm volatile("trap;");\n', Does.TRAPS),
         ("  assert(false);\n", Does.TRAPS),
+        ('  assert(("only for Ampere", false));\n', Does.TRAPS),
+        ('  assert(("checked", x));\n', Does.WORK),
         ('  CUTE_INVALID_CONTROL_PATH("no wgmma");\n', Does.TRAPS),
         ('  if (threadIdx.x == 0) { DG_DEVICE_ASSERT(false and "needs sm_90a"); }\n', Does.TRAPS),
         ("  __trap();\n", Does.TRAPS),

@@ -555,6 +555,13 @@ def test_a_member_of_a_type_is_not_the_device() -> None:
 # honesty
 
 
+def test_names_of_what_is_assumed_are_whole() -> None:
+    head = "#if defined(PROJECT_WITH_A_VERY_LONG_NAME_OF_ITS_OWN) && defined(PROJECT_WITH_ANOTHER_LONG_NAME)\n"
+    found = gate(f"void f(int sm) {{\n{head}  if (sm >= 90) g();\n#endif\n}}\n")
+    assert found.arms[0].unknowns == ("PROJECT_WITH_ANOTHER_LONG_NAME", "PROJECT_WITH_A_VERY_LONG_NAME_OF_ITS_OWN")
+    assert found.arms[0].assumes == (head[4:-1],)
+
+
 def test_what_cannot_be_read_is_undecided_with_names() -> None:
     found = facts(
         "void f(int sm) {\n  int n = table[sm];\n  if (use_tma || other(sm) > n) g();\n  if (sm >= 90) h();\n}\n"

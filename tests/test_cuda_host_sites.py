@@ -156,6 +156,13 @@ def test_features_are_found_through_calls_and_template_arguments() -> None:
     assert [u.path for u in project.reached.of("anywhere", "HopperMainloop")] == ["wrappers"]
 
 
+def test_sizes_of_types_count_in_constants_too() -> None:
+    code = "constexpr int kTile = 128 * 64;\nconstexpr int kBytes = 3 * 2 * kTile * sizeof(__half) + 16 * 1024;\n"
+    kernel = "__global__ void gemm(int* a) { a[0] = 1; }\n"
+    raised = "void f() { cudaFuncSetAttribute(gemm, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes); }\n"
+    assert [s.value for s in sites(code + kernel + raised, SiteKind.DYNAMIC_SHARED)] == [114_688]
+
+
 def test_a_name_means_the_definition_that_is_included() -> None:
     def node(feature: str, *calls: str) -> Node:
         return Node("load", 1, (FeatureUse(feature, 1),), frozenset(calls))

@@ -27,7 +27,8 @@ _PREFIX = re.compile(
 _PRINT = re.compile(rb"(?:std::|::)?(?:printf|fprintf|puts|cute::print|print|CUTE_LOG|std::cout|std::cerr)\b")
 _TRAP = re.compile(
     rb"(?:__trap|trap|__brkpt|abort|std::abort|__builtin_trap|__builtin_unreachable|exit|std::terminate)\s*\("
-    rb"|(?:\w*[Aa]ssert|\w*ASSERT\w*)\s*\(\s*(?:0|false|!\s*\"[^\"]*\"|false\s*(?:&&|and\b).*|0\s*&&.*|false\s*,.*|0\s*,.*)\s*\)"
+    rb"|(?:\w*[Aa]ssert|\w*ASSERT\w*)\s*\(\s*(?:0|false|!\s*\"[^\"]*\"|false\s*(?:&&|and\b).*|0\s*&&.*|false\s*,.*|0\s*,.*"
+    rb"|\((?:\s*\"[^\"]*\")+\s*,\s*(?:false|0)\s*\))\s*\)"
     rb"|\w*(?:INVALID_CONTROL_PATH|NOT_IMPLEMENTED|UNREACHABLE)\w*\s*\("
     rb"|(?:asm|__asm__)\s*(?:volatile|__volatile__)?\s*\(\s*\"[^\"]*\b(?:trap|brkpt)\b",
     re.S,

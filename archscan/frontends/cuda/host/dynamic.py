@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from archscan.frontends.cuda.host.lowering import expression
 from archscan.frontends.cuda.host.sites import (
-    SIZES,
     Definitions,
     Finder,
     RawSite,
     Reading,
     commented,
+    counted,
     is_in_word,
     word_start,
 )
@@ -31,7 +31,6 @@ _LAUNCHED = re.compile(
     rb"(?P<name>[A-Za-z_]\w*)\s*(?:<[^;{}<>]*>)?\s*<<<(?P<arguments>(?:[^();{}<>]|" + _NESTED + rb"|\{[^{};]*\})+)>>>"
 )
 _ARGUMENT = re.compile(rb"(?:[^(),{}]|" + _NESTED + rb"|\{[^{};]*\})+")
-_SIZE_OF = re.compile(rb"\bsizeof\s*\(\s*([A-Za-z_][\w: ]*?)\s*\)")
 _LOCAL = re.compile(
     rb"\b(?:(?:std::)?size_t|auto|(?:std::)?u?int(?:32_t|64_t)?|unsigned(?:\s+int)?|long)\s+(?P<name>\w+)\s*=\s*"
     rb"(?P<value>[^;{}]{1,200});"
@@ -58,7 +57,7 @@ def _dynamic(data: bytes, lines: Reading) -> Iterator[RawSite]:
         if not _is_kernel(kernels, name) or _ASKS_LIMIT.search(above):
             continue
         if name not in raised and not commented(data, match.start()):
-            site = _site(data, name, _counted(size.strip()), match, lines)
+            site = _site(data, name, counted(size.strip()), match, lines)
             if site is not None:
                 raised.add(name)
                 yield site
@@ -118,16 +117,6 @@ def _launches(data: bytes) -> Iterator[re.Match[bytes]]:
         at = data.find(b"<<<", match.end() if match is not None and found else at + 3)
 
 
-def _counted(text: bytes) -> bytes:
-    """An expression with the sizes of the types of C and CUDA in place of `sizeof`, casts left out."""
-
-    def number(match: re.Match[bytes]) -> bytes:
-        size = SIZES.get(match[1].decode("utf-8", "replace").removeprefix("std::"))
-        return str(size).encode() if size else match[0]
-
-    return re.sub(rb"\bstatic_cast<[^<>]*>", b"", _SIZE_OF.sub(number, text))
-
-
 def _site(data: bytes, name: bytes, size: bytes, match: re.Match[bytes], lines: Reading) -> RawSite | None:
     place = lines.place(word_start(data, match.start()), match.end())
     value = expression(size, place)
@@ -156,7 +145,7 @@ def _locals(data: bytes, size: bytes, before: int, place: Place) -> Iterator[tup
     for match in _LOCAL.finditer(data, begin, before) if wanted else ():
         name = match["name"]
         if name in wanted and _changes(data, name, begin, before) == 1:
-            value = expression(_counted(match["value"].strip()), place)
+            value = expression(counted(match["value"].strip()), place)
             if value is not None:
                 yield name.decode("utf-8", "replace"), ((match.start(), value),)
 

@@ -37,6 +37,7 @@ _EXTREMES = {"min": "<=", "max": ">="}
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _MOST_STEPS = 5_000  # evaluations for one function: hostile or generated code must end
 _LONGEST_LIST = 64
+_LONGEST_TEXT = 160  # of an assumption
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
 _VERSIONED = frozenset(
@@ -431,7 +432,8 @@ class Evaluator:
             return self._alternative(a, b)
         both = a & b if conjunction else a | b
         if not a.basis.arch and not b.basis.arch and not (both.truth.yes or both.truth.no):
-            return self._assumption(expr, negated, refusing)
+            whole = self._assumption(expr, negated, refusing)
+            return replace(whole, basis=replace(whole.basis, unknowns=a.basis.unknowns | b.basis.unknowns))
         return _pruned(both, a, b, self.universe.device)
 
     def _alternative(self, left: Verdict, right: Verdict) -> Verdict:
@@ -449,7 +451,7 @@ class Evaluator:
         opposed = negated != (expr.op is Op.BINARY and expr.name == "!=")
         met = Truth(0, self.universe.device) if refusing and opposed else always(self.universe.device)
         text = f"!({expr.text})" if negated != (refusing and opposed) else expr.text
-        basis = Basis(unknowns=frozenset({atom_name(expr)}), assumes=frozenset({text[:160]}))
+        basis = Basis(unknowns=frozenset({atom_name(expr)}), assumes=frozenset({_shortened(text)}))
         return Verdict(UNKNOWN, met, basis)
 
     def guarded(self, guards: tuple[Guard, ...], scope: Scope) -> Verdict:
@@ -467,6 +469,14 @@ class Evaluator:
         if name in _KNOWN_MACROS or name in _UNDEFINED_MACROS:
             return constant(int(name in _KNOWN_MACROS), self.universe.device)
         return unknown(name)
+
+
+def _shortened(text: str) -> str:
+    """A long condition up to the end of one of its parts."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    cut = max(text.rfind(mark, 0, _LONGEST_TEXT) for mark in (" && ", " || "))
+    return f"{text[: cut if cut > 0 else _LONGEST_TEXT]} …"
 
 
 def _types(function: Function, call: Expr, scope: Scope) -> dict[str, Expr]:

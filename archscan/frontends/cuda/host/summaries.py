@@ -38,7 +38,7 @@ _KEYWORDS = frozenset(
     b"defined".split()
 )
 _NO_WORK = _KEYWORDS | {b"thread0", b"syncthreads", b"__syncthreads", b"flush", b"get", b"str"}
-_FALSE_ASSERT = re.compile(rb"\bassert\s*\(\s*(?:false|0|!\s*\")")
+_FALSE_ASSERT = re.compile(rb"\bassert\s*\(\s*(?:false|0|!\s*\"|\((?:\s*\"[^\"]*\")+\s*,\s*(?:false|0)\s*\))")
 _FALSE_CHECK = re.compile(rb"\b[A-Z][A-Z0-9_]*(?:CHECK|ASSERT|ENFORCE)[A-Z0-9_]*\s*\(\s*(?:false|0)\s*,")
 _STATIC_FALSE = re.compile(rb"\bstatic_assert\s*\(\s*(?:false|\w*(?:always|dependent)_false)|^\s*#\s*error", re.M)
 
