@@ -380,11 +380,16 @@ def _imaged(weighed: Weighed) -> Advised | None:
 
 
 def _said(weighed: Weighed) -> Advised | None:
-    """Binaries that do not exist, unless the text beside the gate says that the code is portable."""
     case = weighed.case
     if case.words.portable:
         return Advised(Advice.WIDEN_SAFE, weighed.today, "said to be portable", case.words.portable)
-    if case.words.binary and case.gate.layer in (Layer.PYTHON, Layer.HOST, Layer.JIT):
+    return None
+
+
+def _unbuilt(weighed: Weighed) -> Advised | None:
+    """Binaries that do not exist, unless the text beside the gate says that the code is portable."""
+    case = weighed.case
+    if case.words.binary and not case.words.portable and case.gate.layer in (Layer.PYTHON, Layer.HOST, Layer.JIT):
         return Advised(
             Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there may be no image for the target", case.words.binary
         )
@@ -445,6 +450,7 @@ RULES: tuple[Rule, ...] = (
     _performance,
     _imaged,
     _sibling,
+    _unbuilt,
     _block_scaled,
     _costly,
     _said,

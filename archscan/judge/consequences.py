@@ -20,8 +20,10 @@ _ERROR_CODE = re.compile(
     r"|\b(?=k?[A-Z])(?i:\w*(?:not_?supported|unsupported|not_?implemented|unimplemented|invalid|error|fail)\w*)"
 )
 _HINTS = frozenset({"griddep-launch", "prefetch", "setmaxnreg"})  # losing them costs time, never correctness
+_WAYS = re.compile(r"version|backend|algorithm|(?:^|_)impl", re.I)
 _OVERLAP = frozenset({"griddep-wait", "griddep-launch"})
 _NUMBERS = re.compile(r"^[\s\d.,()\[\]{}xXa-fA-FuUlL+*/<>=\"':-]*$")
+_QUOTED = re.compile(r"[\"'][^\"']*[A-Za-z]")
 _ZERO = re.compile(r"^[-+]?\(?\s*(?:0[xX]0+|0(?:\.0*)?|\.0+|false|False|nullptr|NULL|\{\s*\}|None)\s*[fFuUlLhH]*\)?$")
 _NAMED_BINARY = re.compile(r"wheel|cubin|fatbin|binary|image|prebuilt|precompiled", re.I)
 
@@ -112,13 +114,15 @@ def _of_refusal(case: Case) -> Consequence:
 
 def _is_build_script(case: Case) -> bool:
     """Whether the file decides what is built: whatever is raised there stops the build."""
-    return any(gate.layer is Layer.BUILD for gate in case.file.gates)
+    name = case.file.path.rpartition("/")[2]
+    return name == "setup.py" or any(gate.layer is Layer.BUILD for gate in case.file.gates)
 
 
 def _of_skipping(case: Case) -> Consequence:
     if case.gate.kind is Kind.TEST_SKIP or case.file.origin is Origin.TEST:
         return Consequence.NO_EFFECT
-    if case.gate.layer in _BUILDS or case.gate.kind in (Kind.BUILD_FLAG, Kind.BUILD_LIST) or _names_images(case):
+    builds = case.gate.layer in _BUILDS or case.gate.kind in (Kind.BUILD_FLAG, Kind.BUILD_LIST)
+    if builds or _names_images(case) or _is_build_script(case):
         return Consequence.LOAD_ERROR
     return Consequence.SLOW_FALLBACK
 
@@ -173,7 +177,8 @@ def _of_fallback(case: Case) -> Consequence:
     if case.gets.does is Does.RETURNS and value in NO_ANSWER:
         return _of_returned_refusal(case)
     picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
-    if (case.gate.kind is Kind.TABLE and not picks_name) or (_is_constant(value) and _is_constant(missed)):
+    numbers = _is_constant(value) and _is_constant(missed) and not _numbers_ways(case)
+    if (case.gate.kind is Kind.TABLE and not picks_name) or numbers:
         return Consequence.DEGRADED_TUNING
     return Consequence.SLOW_FALLBACK
 
@@ -192,6 +197,11 @@ def _missed_value(case: Case) -> str | None:
     )
 
 
+def _numbers_ways(case: Case) -> bool:
+    """Whether the function gives a way to go by number, as its name tells: `flash_attention_version`."""
+    return case.gate.scope is not None and _WAYS.search(case.gate.scope.name) is not None
+
+
 def _of_definition(case: Case) -> Consequence:
     """A macro or constant chosen by architecture; where tests of it are known, they settle the consequence instead."""
     if case.gets.does is Does.ERRORS:
@@ -205,7 +215,8 @@ def _of_definition(case: Case) -> Consequence:
 def _is_constant(value: str | None) -> bool:
     """Whether a value is numbers only, such as a tile shape or a limit; truth values are no numbers."""
     text = re.sub(r"^\w+=(?!=)|^\w+(?:::\w+)*(?=[({])", "", value or "")
-    return bool(_NUMBERS.match(text)) and any(c.isdigit() for c in text)
+    named = _QUOTED.search(text) is not None  # "fa3" would pass for a hexadecimal number
+    return not named and bool(_NUMBERS.match(text)) and any(c.isdigit() for c in text)
 
 
 def _is_literal(value: str | None) -> bool:

@@ -55,7 +55,9 @@ def decide(
     `can_run` says whether the target can run what is behind a branch (on one of its variants).
     """
     landing = [b for b in ways if b.yes & selection.mask]
-    if not landing:
+    asking = [b for b in ways if b.conditional]
+    blind = bool(asking) and all(not b.yes and b.maybe & selection.mask == selection.mask for b in asking)
+    if not landing or blind:  # nobody knows who takes an arm, so nobody knows who is left for the else
         return _undecided(gate, ways, selection)
     return _shut(gate, ways, landing, selection, universe, can_run)
 
@@ -200,7 +202,7 @@ def _passed_by(
 ) -> Shut | None:
     """The other side of a negated list or window that uses more than this one: what is written first is the fallback.
 
-    Its condition holds for older and for newer chips than those it leaves out, so those are who is meant.
+    Its condition holds for older chips than those it leaves out and for others besides, so those are who is meant.
     """
     other = ways[-1]
     if len(ways) != 2 or other.arm == REST or other.conditional or not other.works or same_result(taken, other):
@@ -208,8 +210,8 @@ def _passed_by(
     if not _features(gate, other) - _features(gate, taken):
         return None
     inside, outside = universe.sms(taken.own), universe.sms(other.yes)
-    bounded = bool(outside) and min(inside, default=0) < min(outside) and max(inside, default=0) > max(outside)
-    if not bounded or not other.yes & selection.peers & selection.contemporaries or other.maybe & selection.mask:
+    around = bool(inside and outside) and min(inside) < min(outside) < max(inside)
+    if not around or not other.yes & selection.peers & selection.contemporaries or other.maybe & selection.mask:
         return None
     return Shut(other, taken, Why.NEGATED)
 

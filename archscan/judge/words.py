@@ -30,7 +30,7 @@ _LACKS = re.compile(
 )
 _PERFORMANCE = re.compile(
     r"\b(?:(?:slower|faster) (?:than|on|for|there|here|by)\b|regress(?:es|ion|ed)?\b"
-    r"|no (?:gain|benefit|speed-?up|win)\b|not worth\b|better off\b|outperforms?\b"
+    r"|\d+(?:\.\d+)? ?% (?:faster|slower)\b|no (?:gain|benefit|speed-?up|win)\b|not worth\b|better off\b|outperforms?\b"
     r"|profitable\b|pays? off\b|performance (?:reasons?|choice|gate)\b"
     r"|for performance\b|loses? to\b|does(?:n't| not) (?:help|pay)\b)",
     re.I,
