@@ -183,3 +183,39 @@ def test_a_variant_of_the_chip_is_a_peer_of_another(tmp_path: Path) -> None:
     source = "__device__ void f() {\n#ifdef __CUDA_ARCH_FEAT_SM100_ALL\n  g();\n#else\n  __trap();\n#endif\n}\n"
     assert [t[1] for t in told(tmp_path, "a.cuh", source, "sm_100f")] == ["trap"]
     assert told(tmp_path, "a.cuh", source, "sm_100") == []
+
+
+WAIT = """\
+#pragma once
+namespace ops {
+__device__ inline void wait() {
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100
+  cudaGridDependencySynchronize();
+#endif
+}
+}
+"""
+LAUNCH = """\
+#include <cuda_runtime.h>
+INCLUDE
+__global__ void norm(float* y) { ops::wait(); y[threadIdx.x] *= 2.f; }
+void run(float* y, cudaStream_t s) {
+  cudaLaunchConfig_t c = {};
+  cudaLaunchAttribute a[1];
+  a[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  a[0].val.programmaticStreamSerializationAllowed = 1;
+  c.attrs = a;
+  cudaLaunchKernelEx(&c, norm, y);
+}
+"""
+
+
+@pytest.mark.parametrize(("include", "paired"), [('#include "wait.cuh"', True), ("", False)])
+def test_an_attribute_and_a_wait_in_a_header(tmp_path: Path, include: str, paired: bool) -> None:
+    (tmp_path / "wait.cuh").write_text(WAIT)
+    (tmp_path / "norm.cu").write_text(LAUNCH.replace("INCLUDE", include))
+    facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False, jobs=1))
+    found = report(facts, select("sm120", CATALOG), CATALOG, JudgeSettings()).findings
+    assert any(f.path == "norm.cu" and f.consequence.value == "race" for f in found) is paired
+    advice = next(f.advice.value for f in found if f.path == "wait.cuh")
+    assert (advice == "pair") is paired

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from archscan.judge.cases import Case, site_gate
 from archscan.judge.pairs.halves import DEVICE, VANISHES, Half, Pair, Pairing, function_of, mismatch
 from archscan.judge.project import Project, names_in
-from archscan.model.facts import FileFacts, Site, SiteKind
+from archscan.model.facts import FileFacts, Origin, Site, SiteKind
 from archscan.model.finding import Consequence
 from archscan.model.gate import Gate, Kind, Layer, Related, Role
 
@@ -42,6 +42,9 @@ def _launched_by(wait: Case, file: FileFacts, site: Site, project: Project) -> b
     """Whether the host code around an attribute launches the kernel that misses its wait."""
     scope, name = wait.gate.scope, function_of(wait.gate)
     if wait.gate.path != file.path:
+        helps = scope is not None and not scope.is_kernel and wait.file.origin is Origin.OWN
+        if helps and project.includes(file.path, wait.gate.path):
+            return True  # a helper of the project: its kernels are for whoever includes it
         return bool(site.function and name) and name in project.closure([site.function])
     if scope is None or not scope.is_kernel:
         return True  # a helper: who calls it is not known
