@@ -2,71 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from archscan.catalog.types import Catalog
-from archscan.judge.branches import REST, Branch
-from archscan.judge.cases import LISTS, Case
+from archscan.judge.branches import REST
+from archscan.judge.cases import Case
 from archscan.judge.features import COMPILED
-from archscan.judge.limits import OPT_IN, constant, limit
-from archscan.judge.notes import images
-from archscan.judge.pairs import Half, Pair
-from archscan.judge.words import chips_named, products_named
+from archscan.judge.limits import constant
+from archscan.judge.named import foreign, named_for_others
+from archscan.judge.pairs import Half
+from archscan.judge.said import block_scaled, imaged, known_bad, memory, performance, said, unbuilt, workaround
+from archscan.judge.weighed import Advised, Rule, Weighed
 from archscan.model.finding import Advice, Consequence, Problem
-from archscan.model.gate import Does, Kind, Layer
-from archscan.model.target import Selection
-
-
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """A case with everything that advice can rest on."""
-
-    case: Case
-    ways: tuple[Branch, ...]  # of its gate
-    today: Consequence
-    pairs: tuple[Pair, ...]
-    routed: bool  # the host launches what is behind it for other targets only
-    selection: Selection
-    catalog: Catalog
-    harm: bool  # evidence of harm on this target for what is behind the gate
-    contested: bool  # good sources disagree about it
-
-    @property
-    def siblings(self) -> frozenset[int]:
-        """SMs of the target's own major that take the guarded branch."""
-        shut = self.case.shut
-        if shut is None:
-            return frozenset()
-        taken = self.catalog.universe.sms(shut.missed.yes & self.selection.peers)
-        return frozenset(sm for sm in taken if sm // 10 == self.selection.major)
-
-    def half(self, *halves: Half, admits: bool | None = None) -> tuple[Pair, ...]:
-        """The other halves of these kinds."""
-        return tuple(p for p in self.pairs if p.half in halves and (admits is None or p.admits is admits))
-
-
-@dataclass(frozen=True, slots=True)
-class Advised:
-    """The advice, the outcome it leaves standing, and why."""
-
-    advice: Advice
-    today: Consequence
-    why: str
-    because: str = ""  # the word or name it rests on
-
+from archscan.model.gate import Does, Kind
 
 _FEW_TARGETS = 9  # three chips with their suffixes, named one by one
-_SUFFIXED = re.compile(r"(?<![a-z0-9])(?:sm|compute)_?(\d{2,3})[af]\b", re.I)
-
-_IMAGE = re.compile(r"(?:\.|_)(?:cubin|fatbin)\b", re.I)
-
-Rule = Callable[[Weighed], "Advised | None"]
-
-_FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 _LISTED = frozenset({Half.LIST, Half.SOURCE, Half.BUILD})
-_NAMED = frozenset({*LISTS, Kind.WINDOW, Kind.MACRO_DEFINITION})  # gates whose symbols are their own names
 _LOWERED = {
     "emulated": "is emulated",
     "driver_call": "is a call into the driver",
@@ -98,19 +46,6 @@ def _narrow(weighed: Weighed) -> Advised:
     return Advised(Advice.NARROW, weighed.today, "the target must not get here, or only with what it can run")
 
 
-def _workaround(weighed: Weighed) -> Advised | None:
-    """A workaround for other chips: right as it is, unless a sibling has the fault and the target may have it."""
-    word = weighed.case.words.workaround
-    if not word:
-        return None
-    near = weighed.case.gate.near
-    named = products_named(near, weighed.catalog) | chips_named(near, weighed.catalog)
-    if weighed.siblings and not named & weighed.siblings:
-        why = "a workaround for a sibling: whether the fault exists here has to be tested"
-        return Advised(Advice.CONTESTED, Consequence.RUNTIME_ERROR, why, word)
-    return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a workaround for other chips", word)
-
-
 def _absent(weighed: Weighed) -> Advised | None:
     """Something behind it assembles on no variant of the target."""
     absent = weighed.case.needs.absent()
@@ -130,21 +65,7 @@ def _is_silent_harm(weighed: Weighed) -> bool:
     if weighed.today is Consequence.WRONG_RESULT:
         return True
     kernel = scope is not None and scope.is_kernel and scope.whole_body
-    return weighed.today is Consequence.SILENT_NOOP and kernel and not _named_for_others(weighed)
-
-
-def _known_bad(weighed: Weighed) -> Advised | None:
-    """The comment beside it says that it goes wrong elsewhere, or that this generation lacks something."""
-    case = weighed.case
-    if case.words.known_bad:
-        why = "the comment beside it names a known fault"
-        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.known_bad)
-    said = f"{case.gate.near} {case.gets.message or ''}"
-    named = chips_named(said, weighed.catalog) if case.words.lacks else frozenset()
-    if not case.needs.sure and any(sm // 10 == weighed.selection.major for sm in named):
-        why = "the comment beside it says that the target lacks something"
-        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.lacks)
-    return None
+    return weighed.today is Consequence.SILENT_NOOP and kernel and not named_for_others(weighed)
 
 
 def _limits(weighed: Weighed) -> Advised | None:
@@ -167,19 +88,6 @@ def _macro_use(weighed: Weighed) -> Advised | None:
     if weighed.half(Half.DEFINITION):
         return Advised(Advice.PAIR, weighed.today, "settled where the macro is defined")
     return None
-
-
-def _memory(weighed: Weighed) -> Advised | None:
-    """The text gives shared memory as the reason, and every chip that is let in has more of it."""
-    case, catalog = weighed.case, weighed.catalog
-    own, shut = limit(catalog, weighed.selection.sm, OPT_IN), case.shut
-    if not case.words.memory or own is None or shut is None or case.needs.sure or case.limit:
-        return None
-    others = [limit(catalog, sm, OPT_IN) for sm in catalog.universe.sms(shut.missed.yes & weighed.selection.peers)]
-    if not others or any(other is None or other <= own for other in others):
-        return None
-    why = f"the text beside it speaks of memory: {weighed.selection.name} has {own:,} B, all that are let in have more"
-    return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.memory)
 
 
 def _table(weighed: Weighed) -> Advised | None:
@@ -218,78 +126,6 @@ def _listed(weighed: Weighed) -> Advised | None:
     return None
 
 
-def _foreign(weighed: Weighed) -> Advised | None:
-    """What is behind it is named for other chips."""
-    case = weighed.case
-    named = _named_for_others(weighed) or _ships_for_others(weighed) or _refused_for_others(weighed)
-    if not named or (case.needs.sure and not _file_for_others(weighed)):
-        return None
-    why = "what is behind it is named for other chips"
-    silent = weighed.today in (Consequence.SILENT_NOOP, Consequence.WRONG_RESULT, Consequence.RACE)
-    quiet = not silent or case.gets.does is Does.PRINTS
-    if quiet or weighed.routed or case.gate.layer in (Layer.BUILD, Layer.JIT) or _file_for_others(weighed):
-        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why)
-    return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why)
-
-
-def _refused_for_others(weighed: Weighed) -> bool:
-    """Whether an error names the one generation that is let in: "only supported on SM100 and SM103"."""
-    case, shut = weighed.case, weighed.case.shut
-    if shut is None or not case.gets.message or case.gets.does not in (Does.RAISES, Does.ASSERTS, Does.REFUSES):
-        return False
-    named = {_generation(sm) for sm in chips_named(case.gets.message, weighed.catalog)}
-    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers)
-    return len(named) == 1 and weighed.selection.major not in named and {_generation(sm) for sm in taken} == named
-
-
-def _named_for_others(weighed: Weighed) -> bool:
-    """Whether function, class, list or called names hold other chips and none of the target's generation."""
-    case = weighed.case
-    arm = case.arm
-    value = arm.effect.value if arm else case.gate.rest.value
-    calls = arm.calls if arm else ()
-    scope = case.gate.scope.name if case.gate.scope else ""
-    symbols = case.gate.symbols if case.gate.kind in _NAMED else ()  # of a condition they only repeat what it asks
-    text = " ".join(x for x in (scope, value or "", *calls, *symbols) if x)
-    named = chips_named(text, weighed.catalog)
-    if not named and case.gate.layer in COMPILED:
-        return _file_for_others(weighed)
-    return (
-        bool(named) and not any(sm // 10 == weighed.selection.major for sm in named) and not _outgrown(weighed, named)
-    )
-
-
-def _outgrown(weighed: Weighed, named: frozenset[int]) -> bool:
-    """Whether the branch takes newer generations than it is named for: `launchSm90` for 10.0 too is no kernel of 9.0.
-
-    10.x and 11.x count as one: tensor memory came with both.
-    """
-    shut = weighed.case.shut
-    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers) if shut else set()
-    return max(map(_generation, taken), default=0) > max(map(_generation, named))
-
-
-def _generation(sm: int) -> int:
-    return 10 if sm // 10 == 11 else sm // 10
-
-
-def _ships_for_others(weighed: Weighed) -> bool:
-    """Whether the message or comment speaks of images for suffixed targets, all of other chips: "sm90a only"."""
-    case = weighed.case
-    if case.gate.layer in COMPILED:
-        return False
-    named = {int(sm) for sm in _SUFFIXED.findall(f"{case.gate.near} {case.gets.message or ''}")}
-    if case.guarded != REST:
-        named |= {sm for sm, _ in images(case.gate, case.guarded)}
-    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
-
-
-def _file_for_others(weighed: Weighed) -> bool:
-    """Whether the very file is named for other chips (`mha_sm90.cu`)."""
-    named = chips_named(weighed.case.gate.path.rsplit("/", 1)[-1], weighed.catalog)
-    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
-
-
 def _module_list(weighed: Weighed) -> Advised | None:
     """A JIT list whose sources were not scanned: opening the list alone opens nothing."""
     if weighed.case.gate.kind is Kind.KEYWORD_LIST and not weighed.siblings:
@@ -302,17 +138,6 @@ def _module_list(weighed: Weighed) -> Advised | None:
 def _test(weighed: Weighed) -> Advised | None:
     if weighed.case.gate.kind is Kind.TEST_SKIP:
         return Advised(Advice.WIDEN_SAFE, weighed.today, "running a test risks nothing")
-    return None
-
-
-def _performance(weighed: Weighed) -> Advised | None:
-    words, today = weighed.case.words, weighed.today
-    if today is Consequence.DEGRADED_TUNING and (words.prefers or words.measured):
-        why = "a preference, no ability" if words.prefers else "chosen by measurements on the chips that are named"
-        return Advised(Advice.LEAVE, today, why, words.prefers or words.measured)
-    word = weighed.case.words.performance
-    if word and (weighed.case.gets.does in _FULL or weighed.case.gets.does in (Does.REFUSES, Does.NOTHING)):
-        return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a deliberate choice for speed", word)
     return None
 
 
@@ -358,44 +183,6 @@ def _costly(weighed: Weighed) -> Advised | None:
     return None
 
 
-def _block_scaled(weighed: Weighed) -> Advised | None:
-    groups = {n.feature.group for n in weighed.case.needs.items}
-    if weighed.case.words.block_scaled or groups & {"mma-block-scale", "mma-f8f6f4"}:
-        why = "block-scaled paths needed tiles, shared memory and suffix fixed before they were right and fast"
-        return Advised(Advice.WIDEN_NEEDS_TUNING, weighed.today, why)
-    return None
-
-
-def _imaged(weighed: Weighed) -> Advised | None:
-    """The rows or values are compiled images: another row names a file that nobody has."""
-    case = weighed.case
-    if case.gate.layer not in (Layer.PYTHON, Layer.HOST):
-        return None
-    rows = [arm.effect.value or "" for arm in case.gate.arms]
-    rows += [arm.condition for arm in case.gate.arms if case.gate.kind is Kind.ALLOW_LIST]
-    word = _IMAGE.search(" ".join(rows))
-    if word is None:
-        return None
-    return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "an image for the target has to be there first", word[0])
-
-
-def _said(weighed: Weighed) -> Advised | None:
-    case = weighed.case
-    if case.words.portable:
-        return Advised(Advice.WIDEN_SAFE, weighed.today, "said to be portable", case.words.portable)
-    return None
-
-
-def _unbuilt(weighed: Weighed) -> Advised | None:
-    """Binaries that do not exist, unless the text beside the gate says that the code is portable."""
-    case = weighed.case
-    if case.words.binary and not case.words.portable and case.gate.layer in (Layer.PYTHON, Layer.HOST, Layer.JIT):
-        return Advised(
-            Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there may be no image for the target", case.words.binary
-        )
-    return None
-
-
 def _tuned(weighed: Weighed) -> Advised | None:
     case = weighed.case
     chosen = constant(case.arm.effect.value) if case.arm and case.gets.refuses else None
@@ -434,26 +221,26 @@ def _built(weighed: Weighed) -> Advised | None:
 
 
 RULES: tuple[Rule, ...] = (
-    _workaround,
+    workaround,
     _absent,
     _limits,
-    _memory,
+    memory,
     _text_order,
     _table,
     _other_half,
-    _foreign,
+    foreign,
     _macro_use,
     _listed,
-    _known_bad,
+    known_bad,
     _module_list,
     _test,
-    _performance,
-    _imaged,
+    performance,
+    imaged,
     _sibling,
-    _unbuilt,
-    _block_scaled,
+    unbuilt,
+    block_scaled,
     _costly,
-    _said,
+    said,
     _tuned,
     _portable,
     _gap,

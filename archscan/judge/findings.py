@@ -7,12 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from archscan.judge.advice import Advised, Weighed
 from archscan.judge.branches import REST, Branch
 from archscan.judge.cases import Case
 from archscan.judge.forms import form
 from archscan.judge.messages import message
 from archscan.judge.rules import Selected
+from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Finding, Risk
 from archscan.model.gate import Kind, Related, Role
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from archscan.catalog.types import Catalog
-from archscan.judge.advice import Advised, Weighed
 from archscan.judge.branches import NO_ANSWER, REST
 from archscan.judge.cases import Case, defined
 from archscan.judge.verdicts import Why
+from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence, Problem
 from archscan.model.gate import Does, Kind, Layer
 from archscan.model.target import Target

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from archscan.catalog.types import Catalog
-from archscan.judge.advice import Weighed, advise
+from archscan.judge.advice import advise
 from archscan.judge.alternatives import without_served
 from archscan.judge.cases import Case, Found, find
 from archscan.judge.consequences import consequence
@@ -17,6 +17,7 @@ from archscan.judge.project import Project
 from archscan.judge.risk import risk
 from archscan.judge.rules import in_order
 from archscan.judge.suppress import sift
+from archscan.judge.weighed import Weighed
 from archscan.model.facts import Facts, FileFacts, Origin
 from archscan.model.finding import Finding, Level
 from archscan.model.gate import Kind

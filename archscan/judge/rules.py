@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from archscan.catalog.types import Rule
-from archscan.judge.advice import Advised
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
+from archscan.judge.weighed import Advised
 from archscan.model.gate import Does
 
 FALLBACK = "arch-list-gate"

@@ -1,0 +1,89 @@
+"""Whether what is behind a gate is for other chips: by its name, its file, its images, or the error it raises."""
+
+from __future__ import annotations
+
+import re
+
+from archscan.judge.branches import REST
+from archscan.judge.cases import LISTS
+from archscan.judge.features import COMPILED
+from archscan.judge.notes import images
+from archscan.judge.weighed import Advised, Weighed
+from archscan.judge.words import chips_named
+from archscan.model.finding import Advice, Consequence
+from archscan.model.gate import Does, Kind, Layer
+
+_SUFFIXED = re.compile(r"(?<![a-z0-9])(?:sm|compute)_?(\d{2,3})[af]\b", re.I)
+_NAMED = frozenset({*LISTS, Kind.WINDOW, Kind.MACRO_DEFINITION})  # gates whose symbols are their own names
+
+
+def foreign(weighed: Weighed) -> Advised | None:
+    """What is behind it is named for other chips."""
+    case = weighed.case
+    named = named_for_others(weighed) or _ships_for_others(weighed) or _refused_for_others(weighed)
+    if not named or (case.needs.sure and not _file_for_others(weighed)):
+        return None
+    why = "what is behind it is named for other chips"
+    silent = weighed.today in (Consequence.SILENT_NOOP, Consequence.WRONG_RESULT, Consequence.RACE)
+    quiet = not silent or case.gets.does is Does.PRINTS
+    if quiet or weighed.routed or case.gate.layer in (Layer.BUILD, Layer.JIT) or _file_for_others(weighed):
+        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why)
+    return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why)
+
+
+def _refused_for_others(weighed: Weighed) -> bool:
+    """Whether an error names the one generation that is let in: "only supported on SM100 and SM103"."""
+    case, shut = weighed.case, weighed.case.shut
+    if shut is None or not case.gets.message or case.gets.does not in (Does.RAISES, Does.ASSERTS, Does.REFUSES):
+        return False
+    named = {_generation(sm) for sm in chips_named(case.gets.message, weighed.catalog)}
+    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers)
+    return len(named) == 1 and weighed.selection.major not in named and {_generation(sm) for sm in taken} == named
+
+
+def named_for_others(weighed: Weighed) -> bool:
+    """Whether function, class, list or called names hold other chips and none of the target's generation."""
+    case = weighed.case
+    arm = case.arm
+    value = arm.effect.value if arm else case.gate.rest.value
+    calls = arm.calls if arm else ()
+    scope = case.gate.scope.name if case.gate.scope else ""
+    symbols = case.gate.symbols if case.gate.kind in _NAMED else ()  # of a condition they only repeat what it asks
+    text = " ".join(x for x in (scope, value or "", *calls, *symbols) if x)
+    named = chips_named(text, weighed.catalog)
+    if not named and case.gate.layer in COMPILED:
+        return _file_for_others(weighed)
+    return (
+        bool(named) and not any(sm // 10 == weighed.selection.major for sm in named) and not _outgrown(weighed, named)
+    )
+
+
+def _outgrown(weighed: Weighed, named: frozenset[int]) -> bool:
+    """Whether the branch takes newer generations than it is named for: `launchSm90` for 10.0 too is no kernel of 9.0.
+
+    10.x and 11.x count as one: tensor memory came with both.
+    """
+    shut = weighed.case.shut
+    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers) if shut else set()
+    return max(map(_generation, taken), default=0) > max(map(_generation, named))
+
+
+def _generation(sm: int) -> int:
+    return 10 if sm // 10 == 11 else sm // 10
+
+
+def _ships_for_others(weighed: Weighed) -> bool:
+    """Whether the message or comment speaks of images for suffixed targets, all of other chips: "sm90a only"."""
+    case = weighed.case
+    if case.gate.layer in COMPILED:
+        return False
+    named = {int(sm) for sm in _SUFFIXED.findall(f"{case.gate.near} {case.gets.message or ''}")}
+    if case.guarded != REST:
+        named |= {sm for sm, _ in images(case.gate, case.guarded)}
+    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
+
+
+def _file_for_others(weighed: Weighed) -> bool:
+    """Whether the very file is named for other chips (`mha_sm90.cu`)."""
+    named = chips_named(weighed.case.gate.path.rsplit("/", 1)[-1], weighed.catalog)
+    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)

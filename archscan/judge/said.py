@@ -1,0 +1,106 @@
+"""Advice that rests on words: comments and docstrings beside a gate, names and values in its arms."""
+
+from __future__ import annotations
+
+import re
+
+from archscan.judge.limits import OPT_IN, limit
+from archscan.judge.weighed import Advised, Weighed
+from archscan.judge.words import chips_named, products_named
+from archscan.model.finding import Advice, Consequence
+from archscan.model.gate import Does, Kind, Layer
+
+_IMAGE = re.compile(r"(?:\.|_)(?:cubin|fatbin)\b", re.I)
+_FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
+
+
+def workaround(weighed: Weighed) -> Advised | None:
+    """A workaround for other chips: right as it is, unless a sibling has the fault and the target may have it."""
+    word = weighed.case.words.workaround
+    if not word:
+        return None
+    near = weighed.case.gate.near
+    named = products_named(near, weighed.catalog) | chips_named(near, weighed.catalog)
+    if weighed.siblings and not named & weighed.siblings:
+        why = "a workaround for a sibling: whether the fault exists here has to be tested"
+        return Advised(Advice.CONTESTED, Consequence.RUNTIME_ERROR, why, word)
+    return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a workaround for other chips", word)
+
+
+def known_bad(weighed: Weighed) -> Advised | None:
+    """The comment beside it says that it goes wrong elsewhere, or that this generation lacks something."""
+    case = weighed.case
+    if case.words.known_bad:
+        why = "the comment beside it names a known fault"
+        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.known_bad)
+    said = f"{case.gate.near} {case.gets.message or ''}"
+    named = chips_named(said, weighed.catalog) if case.words.lacks else frozenset()
+    if not case.needs.sure and any(sm // 10 == weighed.selection.major for sm in named):
+        why = "the comment beside it says that the target lacks something"
+        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.lacks)
+    return None
+
+
+def memory(weighed: Weighed) -> Advised | None:
+    """The text gives shared memory as the reason, and every chip that is let in has more of it."""
+    case, catalog = weighed.case, weighed.catalog
+    own, shut = limit(catalog, weighed.selection.sm, OPT_IN), case.shut
+    if not case.words.memory or own is None or shut is None or case.needs.sure or case.limit:
+        return None
+    others = [limit(catalog, sm, OPT_IN) for sm in catalog.universe.sms(shut.missed.yes & weighed.selection.peers)]
+    if not others or any(other is None or other <= own for other in others):
+        return None
+    why = f"the text beside it speaks of memory: {weighed.selection.name} has {own:,} B, all that are let in have more"
+    return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.memory)
+
+
+def performance(weighed: Weighed) -> Advised | None:
+    """A deliberate choice: by a name that prefers, by measurements, or because the comment speaks of speed."""
+    words, today = weighed.case.words, weighed.today
+    if today is Consequence.DEGRADED_TUNING and (words.prefers or words.measured):
+        why = "a preference, no ability" if words.prefers else "chosen by measurements on the chips that are named"
+        return Advised(Advice.LEAVE, today, why, words.prefers or words.measured)
+    word = weighed.case.words.performance
+    if word and (weighed.case.gets.does in _FULL or weighed.case.gets.does in (Does.REFUSES, Does.NOTHING)):
+        return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a deliberate choice for speed", word)
+    return None
+
+
+def imaged(weighed: Weighed) -> Advised | None:
+    """The rows or values are compiled images: another row names a file that nobody has."""
+    case = weighed.case
+    if case.gate.layer not in (Layer.PYTHON, Layer.HOST):
+        return None
+    rows = [arm.effect.value or "" for arm in case.gate.arms]
+    rows += [arm.condition for arm in case.gate.arms if case.gate.kind is Kind.ALLOW_LIST]
+    word = _IMAGE.search(" ".join(rows))
+    if word is None:
+        return None
+    return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "an image for the target has to be there first", word[0])
+
+
+def unbuilt(weighed: Weighed) -> Advised | None:
+    """Binaries that do not exist, unless the text beside the gate says that the code is portable."""
+    case = weighed.case
+    if case.words.binary and not case.words.portable and case.gate.layer in (Layer.PYTHON, Layer.HOST, Layer.JIT):
+        return Advised(
+            Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there may be no image for the target", case.words.binary
+        )
+    return None
+
+
+def said(weighed: Weighed) -> Advised | None:
+    """Code that is said to be portable."""
+    case = weighed.case
+    if case.words.portable:
+        return Advised(Advice.WIDEN_SAFE, weighed.today, "said to be portable", case.words.portable)
+    return None
+
+
+def block_scaled(weighed: Weighed) -> Advised | None:
+    """Block-scaled formats, by instruction or by name."""
+    groups = {n.feature.group for n in weighed.case.needs.items}
+    if weighed.case.words.block_scaled or groups & {"mma-block-scale", "mma-f8f6f4"}:
+        why = "block-scaled paths needed tiles, shared memory and suffix fixed before they were right and fast"
+        return Advised(Advice.WIDEN_NEEDS_TUNING, weighed.today, why)
+    return None
