@@ -11,6 +11,7 @@ import yaml
 from archscan.catalog.types import Catalog, MacroFacts
 from archscan.frontends.protocol import Context
 from archscan.frontends.python import PythonFrontEnd
+from archscan.frontends.python.triggers import triggers
 from archscan.model.facts import FileFacts, Source
 from archscan.model.gate import Does, Gate, Kind, Layer
 from archscan.model.settings import ScanSettings
@@ -508,3 +509,36 @@ def test_an_else_behind_another_question_serves_the_rest() -> None:
         """
     )
     assert (yes(gate, 1), yes(gate, 2) & {90, 100, 120}) == ({100, 103}, {90, 120})
+
+
+def test_a_use_in_a_large_method_without_a_telling_word_is_found() -> None:
+    filler = "\n".join(f"        value_{i} = transform(value_{i}, {i})" for i in range(600))
+    found = gates(
+        "class Backend:\n"
+        "    def __init__(self):\n"
+        "        self.wide = torch.cuda.get_device_capability()[0] >= 10\n\n"
+        f"    def plain(self):\n{filler}\n\n"
+        f"    def forward(self):\n{filler}\n"
+        "        if self.wide:\n"
+        "            return fast()\n"
+        "        return slow()\n"
+    )
+    assert [g.place.line for g in found] == [1208]
+
+
+def test_words_in_docstrings_and_comments_ask_for_nothing() -> None:
+    text = (
+        'def f(x):\n    """If the major version is 9:\n    sm_90 only."""\n    # if major == 9:\n    return x\n'
+        "def g(major):\n    return major >= 9\n"
+    )
+    found = triggers(text.encode())
+    assert {text.encode()[:at].count(b"\n") for at in found} == {5, 6}
+
+
+def test_a_flag_that_a_function_sets_is_not_what_it_begins_as() -> None:
+    found = gates(
+        "READY = None\n\ndef start():\n    global READY\n    READY = probe()\n\n"
+        "def use():\n    if READY and torch.cuda.get_device_capability()[0] == 9:\n        return fast()\n"
+        "    return slow()\n"
+    )
+    assert [g.place.line for g in found] == [8]

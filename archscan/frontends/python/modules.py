@@ -98,7 +98,7 @@ class Module:
 
     def _recover(self, name: str) -> bool:
         """Adds the bindings of a definition that was left out at first; whether there is one."""
-        pieces = [piece for piece in self._cut.left_out if piece.name == name]
+        pieces = [piece for piece in self._cut.left_out if piece.name == name and piece.head is None]
         for piece in pieces:
             for bound, bindings in Scope(self._piece(piece)).bindings.items():
                 self.scope.bindings.setdefault(bound, []).extend(bindings)
@@ -107,15 +107,27 @@ class Module:
     def _piece(self, piece: Piece) -> Node:
         key = ("piece", piece.start)
         if key not in self.memo:
-            self.memo[key] = parse(self.data, ((piece.start, piece.end),))
+            whole = (piece.start, piece.end)
+            self.memo[key] = parse(self.data, (whole,) if piece.head is None else (piece.head, whole))
         return self.memo[key]  # type: ignore[return-value]
 
     def descend(self, offset: int) -> list[Node]:
         """The nodes from the module down to the smallest one that holds the byte."""
-        for piece in self._cut.left_out:
-            if piece.start <= offset < piece.end:
-                return path_to(self._piece(piece), offset)
-        return path_to(self.root, offset)
+        piece = self._cut.around(offset)
+        if piece is None:
+            return path_to(self.root, offset)
+        path = path_to(self._piece(piece), offset)
+        return path if piece.head is None else self._grafted(path)
+
+    def _grafted(self, path: list[Node]) -> list[Node]:
+        """The path to a method that was left out, with its class from the module's tree: that has the other methods."""
+        depth = next((i for i, node in enumerate(path) if node.type == "class_definition"), None)
+        if depth is None or depth + 2 >= len(path):
+            return path
+        whole = path_to(self.root, path[depth].start_byte)
+        classes = [i for i, node in enumerate(whole) if node.type == "class_definition"]
+        body = whole[classes[0]].child_by_field_name("body") if classes else None
+        return [*whole[: classes[0] + 1], body, *path[depth + 2 :]] if body is not None else path
 
 
 class Graph:

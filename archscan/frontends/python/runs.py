@@ -14,8 +14,8 @@ from archscan.frontends.python.frames import DEPTH, STEPS, TRACE, Frame, Outcome
 from archscan.frontends.python.lanewise import truth_of
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.operations import LONGEST_LOOP, hashable
+from archscan.frontends.python.syntax import COMPOUND, if_arms, line_of, oneline, operands, parameters, statements, text
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import if_arms, line_of, oneline, operands, parameters, statements, text
 from archscan.frontends.python.values import ClassV, FuncV, InstanceV, PartialV, Unknown, Value, depends, unite
 from archscan.model.gate import Related, Role
 
@@ -159,6 +159,11 @@ def _arguments(
     return bound
 
 
+_LEAVING = (
+    b"return", b"raise", b"assert", b"break", b"continue", b"require", b"check", b"ensure", b"valid", b"verify",
+)  # fmt: skip
+
+
 class _Run:
     """Walks a function body forward: which lanes return what, and which raise."""
 
@@ -186,6 +191,8 @@ class _Run:
         if kind == "raise_statement":
             self.raises.append(Raise(live, names, node, self.frame.module))
             return 0, names
+        if kind in COMPOUND and not _may_leave(node):
+            return live, names
         if kind == "if_statement":
             return self._if(node, live, names)
         if kind == "assert_statement":
@@ -259,6 +266,12 @@ class _Run:
                 if not one.names:
                     live &= ~one.mask
         return live, names
+
+
+def _may_leave(node: Node) -> bool:
+    """Whether a statement holds anything that returns, raises or may be a check that does."""
+    words = (node.text or b"").lower()
+    return any(word in words for word in _LEAVING)
 
 
 def _fields_of(cls: ClassV) -> list[str]:

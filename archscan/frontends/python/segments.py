@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 _TOP = re.compile(rb"\n[A-Za-z_@]")
@@ -20,14 +20,21 @@ class Piece:
     name: str
     start: int
     end: int
+    head: tuple[int, int] | None = None  # of the class that it is a method of: from its beginning to its first method
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The byte ranges to parse at once (none = all), and the definitions left out."""
+    """The byte ranges to parse at once (none = all), and the definitions and methods left out, in order."""
 
     ranges: tuple[tuple[int, int], ...] = ()
     left_out: tuple[Piece, ...] = ()
+
+    def around(self, offset: int) -> Piece | None:
+        """What was left out around an offset."""
+        at = bisect_right(self.left_out, offset, key=lambda piece: piece.start) - 1
+        piece = self.left_out[at] if at >= 0 else None
+        return piece if piece is not None and offset < piece.end else None
 
 
 def cut(data: bytes, triggers: tuple[int, ...]) -> Cut:
@@ -35,24 +42,24 @@ def cut(data: bytes, triggers: tuple[int, ...]) -> Cut:
     if len(data) <= _WHOLE:
         return Cut()
     pieces: list[Piece] = []
-    holes: list[tuple[int, int]] = []
     for start, end in _segments(data, 0, len(data), _TOP):
         if not data.startswith((b"def ", b"class ", b"async ", b"@"), start) or end - start <= _SMALL:
             continue
         if not _holds(triggers, start, end):
             pieces.append(Piece(_name(data, start, end), start, end))
-            holes.append((start, end))
         elif b"class " in data[start : start + 400] and end - start > _WHOLE:
-            holes += _method_holes(data, start, end, triggers)
-    return Cut(_complement(holes, len(data)), tuple(pieces)) if holes else Cut()
+            pieces += _methods(data, start, end, triggers)
+    return Cut(_complement([(p.start, p.end) for p in pieces], len(data)), tuple(pieces)) if pieces else Cut()
 
 
-def _method_holes(data: bytes, start: int, end: int, triggers: tuple[int, ...]) -> list[tuple[int, int]]:
-    found = []
-    for a, b in _segments(data, start, end, _METHOD):
+def _methods(data: bytes, start: int, end: int, triggers: tuple[int, ...]) -> list[Piece]:
+    """The large methods of a class that hold no trigger."""
+    found: list[Piece] = []
+    parts = _segments(data, start, end, _METHOD)
+    for a, b in parts[1:]:
         head = data[a : a + 16].lstrip()
         if head.startswith((b"def ", b"async ", b"@")) and b - a > _SMALL and not _holds(triggers, a, b):
-            found.append((a, b))
+            found.append(Piece(_name(data, a, b), a, b, parts[0]))
     return found
 
 

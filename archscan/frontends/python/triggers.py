@@ -7,15 +7,20 @@ from bisect import bisect_right
 from functools import lru_cache
 
 # Searched one after the other in lower case: a regular expression with alternatives takes ten times as long.
-_NEEDLES = (
-    b"apabilit", b"compute_", b"lackwell", b"hopper", b"ampere", b"gencode", b"_pdl", b"major", b"cc", b"cap[", b"cap ",
-    b"cap)", b"cap.", b"arch",
-)  # fmt: skip
-# One search for all that has `sm` in it: a pattern that begins with a plain text is found as fast as the text.
+_NEEDLES = (b"apabilit", b"compute_", b"lackwell", b"hopper", b"ampere", b"gencode")
+# A pattern that begins with a plain text is found as fast as the text.
 _SM = re.compile(rb"sm(?:_[189va]|[189]|(?<=e_sm)|(?<=[nx]_sm)=|(?<= sm) |(?<=get_sm))")
+_PATTERNS = (
+    _SM,
+    re.compile(rb"cc(?<![a-z0-9]cc)s?(?![a-z0-9])"),
+    re.compile(rb"arch(?:_list|(?<![a-z0-9]arch)(?<!cute\.arch))"),
+    re.compile(rb"major(?:(?<=supported_major)|(?<![a-z0-9]major)s?(?![a-z0-9_]))"),
+    re.compile(rb"support(?:s_|_)pdl"),
+    re.compile(rb"cap(?<![a-z0-9]cap)(?![a-z0-9_])"),
+)
 # Those that alone make a file worth reading; `cc` and `arch` stand in half of all words.
 _TELLING = (
-    *(needle for needle in _NEEDLES if needle not in (b"cc", b"arch", b"cap ", b"cap)", b"cap.")),
+    *_NEEDLES, b"_pdl", b"major", b"cap[",
     b" cc ", b"_cc", b"(cc", b" arch ", b"_arch", b" arch)", b"arch_", b".arch ", b"arch =",
 )  # fmt: skip
 
@@ -37,10 +42,9 @@ _TRIGGER = re.compile(
     rb"|sm|archs?|arches|ARCHS?|ARCHES|.*_(?:arch|archs|ARCH|ARCHS|ARCHES|sm)"
     rb"|arch_(?:int|num|number|str|id|list)|get_sm(?:_(?!count)\w+)?|.*ARCH_LIST.*|sm_(?:version|arch|ver|num|number|int|str)"
 )
-_NOISE = re.compile(
-    rb"\A\s*(?:#|import\b|from\b|class\b|\"\"\"|logger\.|@cute|@triton|print\()"
-    rb"|cute\.arch\.|from_dlpack|sm_scale|num_sms?\b|sm_count"
-)
+_NOISE = re.compile(rb"[ \t]*(?:#|import\b|from\b|class\b|\"\"\"|logger\.|@cute|@triton|print\()")
+_NOISE_WORDS = re.compile(rb"cute\.arch\.|from_dlpack|sm_scale|num_sms?\b|sm_count")
+_PROSE = re.compile(rb"[ \t]*[rRbBuU]?\Z")
 _GENERATED = re.compile(rb"(?i)auto-?generated|generated (?:by|from|file)|do not edit|machine[- ]generated")
 
 
@@ -64,12 +68,37 @@ def generated(data: bytes) -> str:
 def triggers(data: bytes) -> tuple[int, ...]:
     """Byte offsets of the words that may belong to a gate."""
     found: list[int] = []
+    prose = iter(_prose(data))
+    first, last = next(prose, (0, 0))
     for start in sorted(_line_starts(data)):
+        while start >= last and last:
+            first, last = next(prose, (0, 0))
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
-        if end - start <= 2000 and not _NOISE.search(data, start, end):
+        if first <= start < last or end - start > 2000 or _NOISE.match(data, start, end):
+            continue
+        if not _NOISE_WORDS.search(data, start, end):
             found += [m.start() for m in _WORD.finditer(data, start, end) if is_trigger(m.group())]
     return tuple(found)
+
+
+def _prose(data: bytes) -> list[tuple[int, int]]:
+    """From where to where docstrings go: texts in three quotes that begin a line. None if the quotes do not pair."""
+    found: list[tuple[int, int]] = []
+    at = data.find(b'"""')
+    while at >= 0:
+        start = data.rfind(b"\n", 0, at) + 1
+        before = data[start:at]
+        if before.endswith(b"'") or b"#" in before:  # quoted, or in a comment
+            at = data.find(b'"""', at + 3)
+            continue
+        end = data.find(b'"""', at + 3)
+        if end < 0:
+            return []
+        if _PROSE.match(before):
+            found.append((at, end))
+        at = data.find(b'"""', end + 3)
+    return found
 
 
 @lru_cache(maxsize=1 << 16)
@@ -81,7 +110,7 @@ def is_trigger(word: bytes) -> bool:
 def _line_starts(data: bytes) -> set[int]:
     """Where the lines begin that hold one of the needles."""
     lowered = data.lower()
-    starts = {lowered.rfind(b"\n", 0, match.start()) + 1 for match in _SM.finditer(lowered)}
+    starts = {lowered.rfind(b"\n", 0, m.start()) + 1 for pattern in _PATTERNS for m in pattern.finditer(lowered)}
     for needle in _NEEDLES:
         at = lowered.find(needle)
         while at >= 0:
