@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from archscan.catalog.types import Catalog
 from archscan.judge.advice import advise
 from archscan.judge.alternatives import without_served
-from archscan.judge.cases import Case, Found, find
+from archscan.judge.cases import Case
 from archscan.judge.consequences import consequence
 from archscan.judge.evidence import known
 from archscan.judge.findings import Outcome, findings
@@ -16,6 +16,7 @@ from archscan.judge.pairs import Pairs, asking, pair_up, with_uses
 from archscan.judge.project import Project
 from archscan.judge.risk import risk
 from archscan.judge.rules import in_order
+from archscan.judge.search import Found, find
 from archscan.judge.suppress import sift
 from archscan.judge.weighed import Weighed
 from archscan.model.facts import Facts, FileFacts, Origin

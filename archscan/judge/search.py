@@ -1,0 +1,197 @@
+"""Finds what is wrong for the target, gate by gate: shut out, or let in where it cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+
+from archscan.catalog.recognise import Recogniser
+from archscan.catalog.types import Catalog
+from archscan.judge.branches import REST, outline
+from archscan.judge.cases import LISTS, Case, place_of, texts
+from archscan.judge.features import COMPILED, Needs, needs_to_open
+from archscan.judge.limits import OPT_IN, constant, is_limit, limit, tabled_limit
+from archscan.judge.obstacles import Obstacles
+from archscan.judge.oversized import oversized
+from archscan.judge.project import Project
+from archscan.judge.verdicts import Shut, Undecided, Why, decide, spared
+from archscan.judge.words import Words, chips_named, words
+from archscan.model.facts import FileFacts
+from archscan.model.finding import Problem
+from archscan.model.gate import Gate, Kind
+from archscan.model.target import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything wrong, and every gate that could not be decided."""
+
+    cases: tuple[Case, ...]
+    undecided: tuple[tuple[FileFacts, Gate, tuple[str, ...]], ...]
+
+
+def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Callable[[FileFacts], bool]) -> Found:
+    """Every case of exclusion and over-admission, in file and source order; words are read in shown files only.
+
+    Of what is not shown hardly more than the number is said: gates that are alike there are looked at once.
+    """
+    cases: list[Case] = []
+    undecided = []
+    recogniser = Recogniser(catalog)
+    alike: dict[Hashable | None, tuple[Case | Undecided, ...]] = {}
+    for file in project.files:
+        before = len(cases)
+        shown = is_shown(file)
+        for gate in file.gates:
+            key = None if shown else outline(gate)
+            known = alike.get(key)
+            if known is None:
+                known = tuple(_Judge(file, gate, project, selection, catalog, shown, recogniser).found())
+                if key is not None:
+                    alike[key] = known
+            for one in known:
+                if isinstance(one, Undecided):
+                    undecided.append((file, gate, one.unknowns))
+                else:
+                    cases.append(one if one.gate is gate else _moved(one, file, gate))
+        cases += oversized(file, project, selection, catalog, cases[before:])
+    return Found(tuple(cases), tuple(undecided))
+
+
+def _moved(one: Case, file: FileFacts, gate: Gate) -> Case:
+    """The case of a gate for another with the same outline: where nothing but conditions speaks, it is shut out."""
+    assert one.shut is not None
+    got = one.shut.gets.arm
+    gets = gate.rest if got == REST else gate.arms[got].effect
+    return one._replace(file=file, gate=gate, place=place_of(gate, one.shut), gets=gets)
+
+
+_UNREAD = Words()
+
+
+class _Judge:
+    """One gate with everything needed to look at it."""
+
+    def __init__(
+        self,
+        file: FileFacts,
+        gate: Gate,
+        project: Project,
+        selection: Selection,
+        catalog: Catalog,
+        is_shown: bool,
+        recogniser: Recogniser,
+    ) -> None:
+        self.file = file
+        self.gate = gate
+        self.ways = project.ways(gate)
+        self.obstacles = Obstacles(gate, project, selection, catalog)
+        self.project = project
+        self.selection = selection
+        self.catalog = catalog
+        self.is_shown = is_shown
+        self.recogniser = recogniser
+
+    def found(self) -> Iterator[Case | Undecided]:
+        """Everything that is wrong with the gate, or why nobody can tell."""
+        verdict, admitted = self.verdict(), tuple(self.admitted())
+        if isinstance(verdict, Undecided):
+            yield verdict
+        elif verdict is not None and not _is_told_by(admitted, verdict) and (case := self.excluded(verdict)):
+            yield case
+        yield from admitted
+
+    def verdict(self) -> Shut | Undecided | None:
+        if self.gate.kind is Kind.RESOURCE:
+            return None
+        universe = self.catalog.universe
+        verdict = decide(self.gate, self.ways, self.selection, universe, self.obstacles.can_run)
+        if verdict is None and self.is_shown and any(a.effect.refuses for a in self.gate.arms):
+            return spared(self.ways, self.selection, universe) if self._words().workaround else None
+        return verdict
+
+    def excluded(self, shut: Shut) -> Case | None:
+        """The case of a gate that shuts the target out; None where the target's own branch is right for it."""
+        gate, guarded = self.gate, shut.missed.arm
+        held = tabled_limit(self.ways, self.catalog)
+        own = limit(self.catalog, self.selection.sm, held) if held else None
+        if held and is_limit(constant(shut.gets.effect.value), own, held):
+            return None
+        needs = self._needs_of(shut)
+        return Case(
+            file=self.file,
+            gate=gate,
+            problem=Problem.EXCLUDED,
+            guarded=guarded,
+            place=place_of(gate, shut),
+            gets=shut.gets.effect,
+            needs=needs,
+            words=self._words(*texts(gate, guarded, shut.gets.effect)) if self.is_shown else _UNREAD,
+            shut=shut,
+            limit=held,
+            admits=self.catalog.universe.names(shut.missed.yes),
+            same_limit=_holds_limit(shut, own, held) or self._same_memory(shut),
+        )
+
+    def _words(self, *texts: str) -> Words:
+        return words(self.gate, *texts, other_chips=self._speaks_of_others)
+
+    def _speaks_of_others(self, line: str) -> bool:
+        """Whether a line names chips, and none of the target's major."""
+        named = chips_named(line, self.catalog)
+        return bool(named) and all(sm // 10 != self.selection.major for sm in named)
+
+    def _same_memory(self, shut: Shut) -> bool:
+        """Whether a target that lands where it has too little memory misses the arm of those that have as much."""
+        if shut.why is not Why.UNSUITED:
+            return False
+        own = limit(self.catalog, self.selection.sm, OPT_IN)
+        numbers = self.catalog.universe.sms(shut.missed.yes)
+        return own is not None and all(limit(self.catalog, sm, OPT_IN) == own for sm in numbers)
+
+    def _needs_of(self, shut: Shut) -> Needs:
+        guarded = shut.missed.arm
+        arm = None if guarded == REST else self.gate.arms[guarded]
+        said: tuple[str, ...] = ()
+        if self.is_shown and self.gate.layer not in COMPILED:
+            beside = (
+                self.gate.near,
+                self.gate.scope.name if self.gate.scope else "",
+                *texts(self.gate, guarded, shut.gets.effect),
+            )
+            said = self.recogniser.in_words(" ".join(beside))
+        return needs_to_open(self.gate, arm, said, self.project, self.selection, self.catalog)
+
+    def admitted(self) -> Iterator[Case]:
+        """One case for the first branch that the target takes and cannot run."""
+        for branch in self.ways:
+            if branch.arm == REST or not branch.yes & self.selection.mask or not branch.works:
+                continue
+            obstacle = self.obstacles.of(branch)
+            if obstacle is not None:
+                arm = self.gate.arms[branch.arm]
+                yield Case(
+                    file=self.file,
+                    gate=self.gate,
+                    problem=Problem.OVER_ADMITTED,
+                    guarded=branch.arm,
+                    place=self.gate.place if self.gate.kind in LISTS else arm.place,
+                    gets=branch.effect,
+                    needs=Needs(obstacle.needs),
+                    words=words(self.gate),
+                    obstacle=obstacle,
+                )
+                return
+
+
+def _holds_limit(shut: Shut, own: int | None, held: str | None) -> bool:
+    """Whether the missed row holds the target's own limit."""
+    return held is not None and is_limit(constant(shut.missed.effect.value), own, held)
+
+
+def _is_told_by(admitted: tuple[Case, ...], shut: Shut) -> bool:
+    """Whether it is enough to say that the arm taken is wrong: another arm is missed only because of that.
+
+    Where the arm is too large, the arm for chips with as much memory is what the target should get.
+    """
+    return shut.why is Why.UNSUITED and any(c.obstacle is not None and c.obstacle.overrun is None for c in admitted)
