@@ -33,6 +33,7 @@ inline int getSMVersion() {
         ("cc >= 90", FROM_90),
         ("arch >= 900", FROM_90),
         ("sm_version / 10 == 12", {120, 121}),
+        ("ptx_version == 900", {90}),
         ("arch / 100 == 12", {120, 121}),
         ("prop.major == 12 && prop.minor == 0", {120}),
         ("props->major * 10 + props->minor > 90", FROM_90 - {90}),
@@ -517,6 +518,29 @@ def test_a_name_ends_with_its_block() -> None:
     under = "#ifdef X\n bool has = __CUDA_ARCH__ >= 1000;\n#else\n bool has = false;\n#endif\n"
     under = f"void f() {{\n{under} if (has) a();\n}}\n"
     assert [g.place.line for g in gates(under)] == [7]  # an #if has no braces
+
+
+def test_what_stands_behind_an_open_question_is_still_reached() -> None:
+    head = "constexpr bool kTable[] = {__CUDA_ARCH__ == 860, true};\n"
+    code = f"{head}__device__ void f() {{\n if (kTable[0]) a();\n if (x) b();\n if (__CUDA_ARCH__ >= 900) c();\n}}\n"
+    found = facts(code)
+    assert [(g.place.line, admits(g.arms[0])) for g in found.gates] == [(5, FROM_90)]
+    assert [u.line for u in found.undecided] == [3]
+
+
+def test_an_arm_of_a_very_long_function_still_leaves_it() -> None:
+    filler = "  // " + "x" * 1600 + "\n"
+    code = (
+        f"int f(int sm, int p) {{\n  if (sm >= 90 && p) {{\n    return a();\n  }}\n{filler}  if (sm >= 80) b();\n}}\n"
+    )
+    second = gate(code, 6)
+    assert catalog().universe.members(second.arms[0].truth.unknown(catalog().universe.device))
+
+
+def test_a_constant_made_of_the_architecture_carries_it_whatever_its_name() -> None:
+    code = "constexpr int kA = __CUDA_ARCH__;\n__device__ void f() {\n if constexpr (kA >= 900) a();\n}\n"
+    assert admits(gate(code).arms[0]) == FROM_90
+    assert not gates(code.replace("__CUDA_ARCH__", "1000"))
 
 
 def test_a_case_goes_on_into_the_next_one() -> None:

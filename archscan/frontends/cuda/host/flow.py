@@ -264,24 +264,27 @@ class Flow:
         before = self.live
         remaining = before
         ends: list[tuple[Verdict, Verdict, dict[str, Value]]] = []
+        stays = True  # no arm leaves, so that control is where it was, whatever the conditions say
         for index, option in enumerate(branch.options):
             condition = conditions[index] if option.condition else None
             taken = remaining & condition if condition and condition.basis.arch else _softened(remaining, condition)
             live, env = self._inside(option.body, taken, condition)
             ends.append((condition or always_true(self.evaluator), live, env))
+            stays = stays and live == taken
             if condition is None:
                 remaining = self._nowhere()
             elif condition.basis.arch or condition.truth.yes:
-                remaining = remaining & _not_taken(condition)
-        self.live = self._joined([e[1] for e in ends], remaining, conditions, before)
+                remaining = remaining & _not_taken(condition, self.evaluator.universe.device)
+        self.live = before if stays else self._joined([e[1] for e in ends], remaining, conditions, before)
         self._merge(ends)
 
     def _joined(
         self, ends: list[Verdict], remaining: Verdict, conditions: tuple[Verdict, ...], before: Verdict
     ) -> Verdict:
         if all(not c.basis.arch for c in conditions):
-            fallthrough = remaining.assumed.yes or any(e.assumed.yes for e in ends)
-            return before if fallthrough else self._nowhere()
+            device = self.evaluator.universe.device
+            goes_on = any(v.assumed.yes or v.truth.unknown(device) for v in (remaining, *ends))
+            return before if goes_on else self._nowhere()
         result = remaining
         for end in ends:
             result = result | end
@@ -331,7 +334,7 @@ class Flow:
             live, env = self._inside(case.body, taken, condition)
             ends.append((condition, live, env))
             if not live.assumed.yes and condition.basis.arch:
-                after = after & _not_taken(condition)
+                after = after & _not_taken(condition, self.evaluator.universe.device)
         self.live = Verdict(after.truth, after.assumed, before.basis)
         self._merge(ends)
 
@@ -415,12 +418,10 @@ class Flow:
             )
 
 
-def _not_taken(condition: Verdict) -> Verdict:
+def _not_taken(condition: Verdict, device: int) -> Verdict:
     """Where control goes past an arm: only what surely takes it is kept out."""
     yes = condition.truth.yes
-    return Verdict(
-        ~condition.truth, Truth(~yes & (condition.truth.no | condition.assumed.yes | condition.assumed.no), yes)
-    )
+    return Verdict(~condition.truth, Truth(device & ~yes, yes))
 
 
 def _softened(live: Verdict, condition: Verdict | None) -> Verdict:

@@ -50,6 +50,10 @@ _PREDICATE = re.compile(
 )
 _SUFFIX = re.compile(r"[uUlLzZ]+$")
 _LEAVES = re.compile(rb"\b(?:break|return|goto|throw|continue|exit|abort)\b")
+_ALWAYS_READ = frozenset(  # also in very long functions: blocks, and what leaves them
+    {"compound_statement", "return_statement", "throw_statement", "break_statement", "continue_statement"}
+    | {"goto_statement", "labeled_statement"}
+)
 _LONGEST_HELPER = 40  # statements
 _LONG = 1500  # bytes of a function: of longer ones only statements that may matter are read
 _SHORT = 400  # bytes of a constexpr function: a predicate that a template may be tested with
@@ -129,6 +133,7 @@ class Lowering:
     sparse: bool = False  # reading a function so long that only what may matter is read
     visited: list[Visited] = field(default_factory=list)
     suspects: set[str] = field(default_factory=set)  # names given values that may be capabilities
+    named: set[str] = field(default_factory=set)  # constants made of __CUDA_ARCH__, whatever they are called
 
     def __post_init__(self) -> None:
         self.ascii = self.data.isascii()
@@ -144,7 +149,7 @@ class Lowering:
         """Reads the functions again that ask one of the buffer's own helpers, now that these are known."""
         self.helpers = frozenset(f.name for f in self.functions if len(f.name) > 3 and _answers(f))
         called = {name: f"{name}(".encode() for name in self.helpers}
-        called |= {name: name.encode() for name in self.suspects if is_member(name)}
+        called |= {name: name.encode() for name in self.suspects if is_member(name) or name in self.named}
         for visit in self.visited if called else ():
             text = self._bytes(visit.node)
             if any(key in text for name, key in called.items() if name != visit.name):
@@ -292,8 +297,11 @@ class Lowering:
             return
         for declarator, value in _initialised(node):
             if name := self._declared(declarator):
-                constant = Constant(name, scope, template, self.expr(value), self.place(node), guards)
-                self.constants.append(constant)
+                expr = self.expr(value)
+                if any(part.name == "__CUDA_ARCH__" or part.name in self.named for part in parts(expr)):
+                    self.named.add(name)
+                    self.suspects.add(name)
+                self.constants.append(Constant(name, scope, template, expr, self.place(node), guards))
 
     def _alias(self, node: Node) -> None:
         name, target = node.child_by_field_name("name"), node.child_by_field_name("type")
@@ -470,7 +478,7 @@ class Lowering:
 
     def _relevant(self, node: Node) -> bool:
         """Whether a statement of a very long function is worth reading: it asks, or leaves, or uses a suspect."""
-        if node.type in ("return_statement", "throw_statement", "break_statement", "continue_statement"):
+        if node.type in _ALWAYS_READ:
             return True
         text = self._bytes(node)
         known = any(name.encode() in text for name in self.suspects) or any(n.encode() in text for n in self.helpers)

@@ -20,6 +20,7 @@ _CARRIERS = frozenset({"sm", "cc", "arch", "capability", "capabilities"})
 _COMPANIONS = frozenset(
     [
         "compute",
+        "ptx",
         "cap",
         "capacity",
         "version",
@@ -38,6 +39,7 @@ _COMPANIONS = frozenset(
         "number",
     ]
 )
+_PHRASES = (frozenset({"compute", "cap"}), frozenset({"compute", "capacity"}), frozenset({"ptx", "version"}))
 _VERBS = frozenset(["get", "query", "read", "fetch", "cached", "find", "detect", "cu"])
 _PARTS = frozenset({"major", "minor"})
 
@@ -59,7 +61,7 @@ def seed_of(name: str, call: bool = False) -> Seed | None:
     vocabulary = _CARRIERS | _COMPANIONS | _PARTS | (_VERBS if call else frozenset())
     if not found or not set(found) <= vocabulary:
         return None
-    carries = bool(_CARRIERS & set(found)) or {"compute", "cap"} <= set(found) or {"compute", "capacity"} <= set(found)
+    carries = bool(_CARRIERS & set(found)) or any(phrase <= set(found) for phrase in _PHRASES)
     if "major" in found:
         return Seed.MAJOR if carries or not {"version", "ver", "runtime", "cuda"} & set(found) else None
     if "minor" in found:

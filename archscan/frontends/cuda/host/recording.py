@@ -138,6 +138,8 @@ class GateRecorder:
         name = scope.function.name if scope.function else ""
         if not verdict.basis.arch or name in self.predicates:
             return
+        if not boolean and _says_nothing(verdict, self.evaluator.universe.device):
+            return  # a value that is handed on, not a truth
         yes = Summary(effect=Effect(Does.RETURNS, statement.place.line, value="true"))
         refused = Effect(Does.REFUSES, statement.place.line, value="false")
         draft = ArmDraft(expr, verdict, expr.place, yes, expr.text)
