@@ -262,9 +262,9 @@ def test_broken_files_are_read_with_a_remark(text: str, problem: str) -> None:
     ids=range(12),
 )
 def test_hostile_files_end_soon(hostile: bytes) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     facts(hostile)
-    assert time.perf_counter() - start < 8
+    assert time.process_time() - start < 8
 
 
 def test_regular_expressions_of_cmake() -> None:

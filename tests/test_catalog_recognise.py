@@ -148,6 +148,6 @@ def test_words(text: str, expected: tuple[str, ...]) -> None:
     ],
 )
 def test_hostile_input_takes_no_time(hostile: bytes) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     RECOGNISER.in_code(hostile)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2

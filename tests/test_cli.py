@@ -273,7 +273,7 @@ def test_sigint_exits_with_130(environment: dict[str, str]) -> None:
     process.stdout.readline()
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=120)
     assert (process.returncode, err.strip()) == (130, b"interrupted")
 
 
