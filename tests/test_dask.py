@@ -1,18 +1,20 @@
-"""A fleet scan on a distributed engine: the example of the documentation, on Dask's local cluster."""
+"""A fleet scan on a distributed engine: the example of the documentation, as it is written, on Dask's local cluster."""
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 from archscan import pipeline
 from archscan.catalog import load
-from archscan.catalog.targets import select
-from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.model.settings import ScanSettings
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'archscan[dask]'")
 
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "fleet.md"
 GATE = """__global__ void k(int* out) {
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900) && (__CUDA_ARCH__ < 1200)
   cudaGridDependencySynchronize();
@@ -22,19 +24,19 @@ GATE = """__global__ void k(int* out) {
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_many_packages_one_report(tmp_path: Path) -> None:
-    packages = []
-    for name in ("alpha", "beta", "gamma"):
-        base = tmp_path / name
+def test_many_packages_one_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packages = [tmp_path / name for name in ("alpha", "beta", "gamma")]
+    for base in packages:
         base.mkdir()
         for number in range(4):
             (base / f"k{number}.cu").write_text(GATE)
-        packages.append(str(base))
-    catalog = load()
-    settings = ScanSettings(use_cache=False)
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
-        facts = pipeline.scan(packages, catalog, settings, mapper=client.get_executor())
-    assert facts == pipeline.scan(packages, catalog, settings)
-    report = pipeline.report(facts, select("sm120", catalog), catalog, JudgeSettings())
-    assert {finding.path.split("/")[0] for finding in report.findings} == {"alpha", "beta", "gamma"}
+    block = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+    assert block is not None
+    paths = [str(base) for base in packages]
+    example = re.sub(r"packages = .*", lambda _: f"packages = {paths!r}", block[1])
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        place = {"address": cluster.scheduler_address}
+        exec(example.replace('"scheduler:8786"', "address"), place)
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert {finding["path"].split("/")[0] for finding in findings} == {"alpha", "beta", "gamma"}
+    assert place["facts"] == pipeline.scan(paths, load(), ScanSettings(use_cache=False))
