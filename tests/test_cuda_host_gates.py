@@ -508,6 +508,30 @@ def test_bounds_that_are_types() -> None:
     assert found.undecided == ()
 
 
+def test_a_choice_that_renames_the_chip_is_no_gate() -> None:
+    assert not gates("void f(int sm) { sm = (use_fp4 && sm == 103) ? 100 : sm; }")
+    assert len(gates("void f(int sm) { int tile = sm == 103 ? 128 : 64; }")) == 1
+
+
+def test_a_variable_is_no_constant() -> None:
+    code = "struct P { static int mSM; };\nint P::mSM = 0;\nvoid f() { CHECK(mSM == 80 || mSM == 90); }\n"
+    assert admits(gate(code).arms[0]) == {80, 90}
+
+
+def test_what_is_left_out_of_an_endless_function_is_said() -> None:
+    body = "".join(f"  if (sm >= 90 && x{n} > {n}) g();\n" for n in range(3000))
+    found = facts(f"void f(int sm) {{\n{body}}}\n")
+    assert [u.line for u in found.undecided if "left out" in u.reason] == [1]
+
+
+def test_a_table_by_pairs() -> None:
+    rows = "{{8, 0}, V::a}, {{9, 0}, V::b}, {{12, 0}, V::c}"
+    table = f"static const std::map<std::pair<int, int>, V> kMap = {{{rows}}};\n"
+    use = "auto it = kMap.find({major, minor});\n if (it == kMap.end()) throw 1;\n return it->second;"
+    found = gate(f"{table}V f(int major, int minor) {{\n {use}\n}}\n")
+    assert (found.kind, found.place.line, admits(found.arms[0])) == (Kind.ALLOW_LIST, 1, {80, 90, 120})
+
+
 # control
 
 

@@ -70,7 +70,7 @@ class _Parser:
         self.texts = texts
         self.states = states
         self.mask = mask
-        self.position = 0
+        self.position = self.choices = 0
         if _depth(texts) > _DEEPEST:
             raise Malformed("too deep")
 
@@ -95,6 +95,9 @@ class _Parser:
         if self._peek() != "?":
             return condition
         self._take()
+        self.choices += 1  # each takes a few frames of Python's stack
+        if self.choices > _DEEPEST:
+            raise Malformed("too deep")
         first = self._ternary()
         self._take(":")
         second = self._ternary()

@@ -91,12 +91,17 @@ class Evaluator:
     def __post_init__(self) -> None:
         self.spellings = values.spellings(self.universe)
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the function in hand has cost so much that further values were left unknown."""
+        return self.steps > _MOST_STEPS
+
     # values
 
     def value(self, expr: Expr, scope: Scope) -> Value:
         """The value of an expression, per target; unknown once the function in hand has cost too much."""
         self.steps += 1
-        if self.steps > _MOST_STEPS:
+        if self.is_exhausted:
             return unknown(expr.text)
         match expr.op:
             case Op.NUMBER:

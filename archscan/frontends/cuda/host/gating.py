@@ -52,6 +52,9 @@ def host_facts(index: HostIndex, project: HostProject, liveness: Liveness, conte
     for function in index.unit.functions:
         evaluator.steps = 0
         Flow(evaluator, index.path, function, recorder=recorder).run(function.body)
+        if evaluator.is_exhausted:
+            reason = "the function holds more conditions than are evaluated; those at its end were left out"
+            recorder.undecided.append(Undecided(function.place.line, function.name, reason))
     windows = [*_windows(index, project, evaluator), *_bounds_of_types(index, project, evaluator)]
     features = _Features(project, context)
     gates = tuple(features.extended(g) for g in (*recorder.finished(), *windows))

@@ -293,7 +293,7 @@ class Lowering:
         for child in node.named_children:
             if child.type in ("struct_specifier", "class_specifier", "enum_specifier", "union_specifier"):
                 self._declaration(child, scope, template, guards)
-        if node.type != "declaration" and not any(w in self._bytes(node) for w in (b"const", b"static")):
+        if b"const" not in self._bytes(node):  # a variable changes
             return
         for declarator, value in _initialised(node):
             if name := self._declared(declarator):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
 from archscan.frontends.cuda.host.flow import always_true, option_verdicts
 from archscan.frontends.cuda.host.names import is_check
@@ -19,8 +20,9 @@ from archscan.frontends.cuda.host.syntax import (
     Return,
     Summary,
     Switch,
+    dotted,
 )
-from archscan.frontends.cuda.host.values import Basis, Listing, Origin, Verdict, verdict_of
+from archscan.frontends.cuda.host.values import Basis, Listing, Origin, Value, Verdict, verdict_of
 from archscan.frontends.cuda.liveness import Liveness, Point
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
@@ -121,10 +123,20 @@ class GateRecorder:
             self.attributes.append((assign.place.start, assign.place.end, truth))
             if assign.targets[0].endswith("numAttrs") and scope.function:
                 self.counts.append((scope.function.name, assign.place.start, truth))
+        if self._renames(assign, value):
+            return
         if assign.value.op in (Op.BINARY, Op.UNARY) and assign.value.name in BOOLEAN and value.basis.arch:
             self._flag(assign.value, assign.targets[0], assign.place, scope, live)
         else:
             self.expression(assign.value, scope, live)
+
+    def _renames(self, assign: Assign, value: Value) -> bool:
+        """Whether a choice only calls one chip by another's name: `sm = sm == 103 ? 100 : sm`."""
+        expr = assign.value
+        if expr is None or expr.op is not Op.CHOICE or not values.is_capability(value, self.evaluator.spellings):
+            return False
+        kept = [arm for arm in expr.args[1:] if dotted(arm) in assign.targets]
+        return len(kept) == 1 and any(arm.op is Op.NUMBER for arm in expr.args[1:])
 
     def returned(self, statement: Return, scope: Scope, live: Verdict) -> None:
         expr = statement.value
