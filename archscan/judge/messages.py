@@ -16,7 +16,7 @@ from archscan.model.target import Target
 _HAPPENS = {
     Consequence.COMPILE_ERROR: "the build stops",
     Consequence.LOAD_ERROR: "there is no code for it to load",
-    Consequence.RUNTIME_ERROR: "it is refused at run time",
+    Consequence.RUNTIME_ERROR: "an error at run time",
     Consequence.TRAP: "the kernel traps",
     Consequence.SILENT_NOOP: "nothing is computed, without an error",
     Consequence.RACE: "data can be read before it is written",

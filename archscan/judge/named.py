@@ -14,6 +14,7 @@ from archscan.model.finding import Advice, Consequence
 from archscan.model.gate import Does, Kind, Layer
 
 _SUFFIXED = re.compile(r"(?<![a-z0-9])(?:sm|compute)_?(\d{2,3})[af]\b", re.I)
+_FOLDERS = 2  # above a file, whose names say what is in it
 _NAMED = frozenset({*LISTS, Kind.WINDOW, Kind.MACRO_DEFINITION})  # gates whose symbols are their own names
 
 
@@ -36,6 +37,8 @@ def _refused_for_others(weighed: Weighed) -> bool:
     case, shut = weighed.case, weighed.case.shut
     if shut is None or not case.gets.message or case.gets.does not in (Does.RAISES, Does.ASSERTS, Does.REFUSES):
         return False
+    if _is_datacenter(case.gets.message, weighed):
+        return True
     named = {_generation(sm) for sm in chips_named(case.gets.message, weighed.catalog)}
     taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers)
     return len(named) == 1 and weighed.selection.major not in named and {_generation(sm) for sm in taken} == named
@@ -51,6 +54,8 @@ def named_for_others(weighed: Weighed) -> bool:
     symbols = case.gate.symbols if case.gate.kind in _NAMED else ()  # of a condition they only repeat what it asks
     text = " ".join(x for x in (scope, value or "", *calls, *symbols) if x)
     named = chips_named(text, weighed.catalog)
+    if _is_datacenter(f"{text} {case.gate.path.rpartition('/')[2]}", weighed):
+        return True
     if not named and case.gate.layer in COMPILED:
         return _file_for_others(weighed)
     return (
@@ -84,6 +89,19 @@ def _ships_for_others(weighed: Weighed) -> bool:
 
 
 def _file_for_others(weighed: Weighed) -> bool:
-    """Whether the very file is named for other chips (`mha_sm90.cu`)."""
-    named = chips_named(weighed.case.gate.path.rsplit("/", 1)[-1], weighed.catalog)
+    """Whether the very file, or a folder right above it, is named for other chips (`mha_sm90.cu`, `hopper/mha.cu`)."""
+    near = "/".join(weighed.case.gate.path.rsplit("/", _FOLDERS + 1)[-_FOLDERS - 1 :])
+    named = chips_named(near, weighed.catalog)
     return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
+
+
+def _is_datacenter(text: str, weighed: Weighed) -> bool:
+    """Whether "Blackwell" means 10.x here: the chips of that name that are let in are of that generation alone.
+
+    Not where a predicate asks for it: `is_blackwell` that knows 10.x alone is what a newer chip suffers from.
+    """
+    shut = weighed.case.shut
+    if weighed.case.gate.kind in (Kind.RETURNED_TRUTH, Kind.FLAG):
+        return False
+    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers) if shut else frozenset()
+    return "blackwell" in text.lower() and {sm // 10 for sm in taken} == {10} and weighed.selection.major != 10

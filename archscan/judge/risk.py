@@ -43,7 +43,7 @@ def risk(weighed: Weighed, advised: Advised, found: Known) -> Risk:
 def _level(weighed: Weighed, advised: Advised, found: Known) -> Level:
     case = weighed.case
     if case.problem is Problem.EXCLUDED:
-        return _level_of_opening(case, advised, found)
+        return _level_of_opening(weighed, advised, found)
     if advised.today is Consequence.DEGRADED_TUNING:
         return Level.LOW
     obstacle = case.obstacle
@@ -52,7 +52,8 @@ def _level(weighed: Weighed, advised: Advised, found: Known) -> Level:
     return Level.HIGH if advised.today is not Consequence.SLOW_FALLBACK else Level.MEDIUM
 
 
-def _level_of_opening(case: Case, advised: Advised, found: Known) -> Level:
+def _level_of_opening(weighed: Weighed, advised: Advised, found: Known) -> Level:
+    case = weighed.case
     absent = case.needs.absent()
     if absent and (absent[0].sure or case.gate.layer not in COMPILED):
         return Level.BLOCKED
@@ -61,6 +62,9 @@ def _level_of_opening(case: Case, advised: Advised, found: Known) -> Level:
         return level
     if advised.today is Consequence.NO_EFFECT:
         return Level.INFO
+    slower = (Consequence.SLOW_FALLBACK, Consequence.DEGRADED_TUNING)
+    if weighed.half(Half.DEFINITION) and advised.today in slower:
+        return Level.LOW  # what opening it means is said where the macro is defined
     weighty = any(n.feature.group.startswith(_WEIGHTY) for n in case.needs.sure)
     if found.harm or case.words.collective or weighty:
         return Level.HIGH if advised.because != "sibling" else Level.MEDIUM
