@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from archscan.frontends.cuda.host.lowering import expression
+from archscan.frontends.cuda.host.expressions import expression
 from archscan.frontends.cuda.host.sites import (
     Definitions,
     Finder,

@@ -77,7 +77,7 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
 
 def reduced(data: bytes, summariser: Summariser) -> Unit:
     """The parts of a file that may ask for the architecture, in the small syntax."""
-    units = [Lowering(data[p.start : p.end], summariser, p.start, p.row).unit() for p in pieces(data)]
+    units = [Lowering(data[p.start : p.end], p.start, p.row, summariser=summariser).unit() for p in pieces(data)]
     return Unit(
         functions=tuple(f for u in units for f in u.functions),
         constants=tuple(c for u in units for c in u.constants),

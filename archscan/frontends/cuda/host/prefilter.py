@@ -19,7 +19,9 @@ _CONSTANT = re.compile(
 )
 _NAMED = re.compile(rb"[\x01\x02]{1,2}(?=[a-z_])[\w:]*?(?:sm_?\d\d|cc_\d|_cc_[a-z0-9])")
 _SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major|version)_?(?:\(\d*)?[{/%]")
-_LOOKUP = re.compile(rb"(?:count|find|contains|at)\(\{?[^;{}]*?(?:sm|cc|arch|major|version|capability)_?[\x01\x02;,{!&|]")
+_LOOKUP = re.compile(
+    rb"(?:count|find|contains|at)\(\{?[^;{}]*?(?:sm|cc|arch|major|version|capability)_?[\x01\x02;,{!&|]"
+)
 _LOOKUPS = (b".count(", b".find(", b".contains(", b"std::find(", b".at(")
 _CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
 _SOURCES = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from archscan.frontends.cuda.host.lowering import expression
+from archscan.frontends.cuda.host.expressions import expression
 from archscan.frontends.cuda.host.summaries import message_of
 from archscan.frontends.cuda.host.syntax import Expr, Op
 from archscan.frontends.cuda.lines import Lines

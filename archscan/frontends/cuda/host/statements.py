@@ -1,0 +1,436 @@
+"""Reduces tree-sitter nodes of C++ statements to the small syntax, and says what the arms of branches do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from tree_sitter import Node
+
+from archscan.frontends.cuda.host.expressions import Expressions
+from archscan.frontends.cuda.host.names import check_operator, is_check, seed_of, speaks_of_architecture
+from archscan.frontends.cuda.host.prefilter import may_ask
+from archscan.frontends.cuda.host.summaries import Summariser, failure_effect
+from archscan.frontends.cuda.host.syntax import (
+    Assign,
+    Block,
+    Branch,
+    Case,
+    Check,
+    Directive,
+    Evaluate,
+    Expr,
+    Guard,
+    Leave,
+    Loop,
+    Nested,
+    Op,
+    Option,
+    Return,
+    Statement,
+    Summary,
+    Switch,
+    conjunction,
+    declared,
+    dotted,
+)
+from archscan.frontends.cuda.host.traversal import parts
+from archscan.model.gate import NOTHING, Effect
+
+_MAY_MATTER = re.compile(rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(")  # a choice, an address, a comparison, a lambda
+_PREDICATE = re.compile(
+    rb"\b(?:is|has|can|supports?|use|enable)\w*\(|\w(?:supported|available)\(|_(?:EQ|NE|GE|GT|LE|LT)\("
+)
+_LEAVES = re.compile(rb"\b(?:break|return|goto|throw|continue|exit|abort)\b")
+_ALWAYS_READ = frozenset(  # also in very long functions: blocks, and what leaves them
+    {"compound_statement", "return_statement", "throw_statement", "break_statement", "continue_statement"}
+    | {"goto_statement", "labeled_statement"}
+)
+_NESTING = 100  # statements in each other; what is deeper is left out
+
+
+@dataclass
+class Statements(Expressions):
+    """Reads the statements of one buffer."""
+
+    summariser: Summariser = field(kw_only=True)
+    helpers: frozenset[str] = frozenset()  # functions of the buffer that answer for the architecture
+    nesting: int = 0
+    sparse: bool = False  # reading a function so long that only what may matter is read
+    suspects: set[str] = field(default_factory=set)  # names given values that may be capabilities
+
+    def declare(self, node: Node) -> None:
+        """Takes note of what a statement declares beside variables: types, functions, macros."""
+
+    def _guard(self, node: Node) -> Guard | None:
+        name = node.child_by_field_name("name")
+        if name:
+            directive = self.data[node.start_byte : node.start_byte + 12]
+            defined = Expr(Op.CALL, self.place(name), f"defined({self.text(name)})", "defined", args=(self.expr(name),))
+            return Guard(defined, b"ndef" in directive)
+        condition = node.child_by_field_name("condition")
+        return Guard(self.expr(condition)) if condition else None
+
+    def block_of(self, node: Node) -> Block:
+        """The statements in a pair of braces."""
+        return self._block(node.named_children)
+
+    def _block(self, nodes: Iterable[Node], after: tuple[Node, ...] = ()) -> Block:
+        siblings = [n for n in nodes if n.type != "comment"]
+        found: list[Statement] = []
+        position = 0
+        while position < len(siblings):
+            if self.sparse and not self._relevant(siblings[position]):
+                position += 1
+                continue
+            options, used = self._continued(siblings, position, after) if found else ([], 0)
+            previous = found[-1] if found else None
+            if options and isinstance(previous, Branch):
+                position += used
+                rest = self._effect_of(tuple(siblings[position:]) or after)
+                found[-1] = replace(previous, options=(*previous.options, *options), rest=rest)
+                continue
+            found += self._statement(siblings[position], tuple(siblings[position + 1 :]) or after)
+            position += 1
+        return tuple(found)
+
+    def _relevant(self, node: Node) -> bool:
+        """Whether a statement of a very long function is worth reading: it asks, or leaves, or uses a suspect."""
+        if node.type in _ALWAYS_READ:
+            return True
+        text = self._bytes(node)
+        known = any(name.encode() in text for name in self.suspects) or any(n.encode() in text for n in self.helpers)
+        return known or may_ask(text) or _PREDICATE.search(text) is not None
+
+    def _continued(self, siblings: list[Node], position: int, after: tuple[Node, ...]) -> tuple[list[Option], int]:
+        """Arms of the `if` before that an #if cut off: the grammar reads `else if (c) {` as a declaration of `if`."""
+        node = siblings[position]
+        following = siblings[position + 1] if position + 1 < len(siblings) else None
+        condition = _cut_off_condition(node)
+        if condition is not None and following is not None and following.type == "compound_statement":
+            body = self._block([following], after)
+            expr = self.expr(condition)
+            return [Option(expr, body, expr.place, self.summarise((following,)))], 2
+        if node.type == "expression_statement" and self._bytes(node).startswith((b"else ", b"else{", b"else\n")):
+            return [
+                Option(None, (), self.place(node), self.summariser.summary(self._bytes(node)[4:], self.place(node)))
+            ], 1
+        if node.type in ("preproc_if", "preproc_ifdef") and node.child_by_field_name("alternative") is None:
+            return self._continued_under(node, after), 1
+        return [], 0
+
+    def _continued_under(self, node: Node, after: tuple[Node, ...]) -> list[Option]:
+        """Such arms inside an #if: each asks for its condition too."""
+        guard = self._guard(node)
+        heads = {n.id for n in (node.child_by_field_name("condition"), node.child_by_field_name("name")) if n}
+        inner = [n for n in node.named_children if n.id not in heads and n.type != "comment"]
+        found: list[Option] = []
+        position = 0
+        while position < len(inner) and guard:
+            options, used = self._continued(inner, position, after)
+            if not options:
+                return []
+            found += options
+            position += used
+        return [replace(o, condition=_under(guard, o.condition)) for o in found if guard and o.condition]
+
+    def _statement(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
+        if self.nesting > _NESTING:
+            return []
+        self.nesting += 1
+        found = self._statement_of(node, after)
+        self.nesting -= 1
+        return found
+
+    def _statement_of(  # noqa: PLR0912 one case per kind of node
+        self, node: Node, after: tuple[Node, ...]
+    ) -> list[Statement]:
+        match node.type:
+            case "compound_statement":
+                block = self._block(node.named_children, after)
+                return [Nested(block)] if declared(block) else list(block)
+            case "else_clause":
+                return list(self._block(node.named_children, after))
+            case "if_statement":
+                return self._if(node, after)
+            case "switch_statement":
+                return self._switch(node, after)
+            case "return_statement" | "co_return_statement":
+                value = node.named_children[0] if node.named_children else None
+                return [Return(self.expr(value) if value else None, self.place(node))]
+            case "throw_statement":
+                return [Leave("throw")]
+            case "break_statement" | "continue_statement" | "goto_statement":
+                return [Leave(node.type.split("_")[0])]
+            case "for_statement" | "while_statement" | "do_statement" | "for_range_loop":
+                body = node.child_by_field_name("body")
+                return [Loop(self._block([body], after))] if body else []
+            case "declaration":
+                return self._local(node, after)
+            case "expression_statement":
+                return self._expression_statement(node, after)
+            case "static_assert_declaration":
+                check = self._static_assert(node, after)
+                return [check] if check else []
+            case "preproc_if" | "preproc_ifdef":
+                return [Directive(tuple(self._directive_options(node, after)))]
+            case "labeled_statement":
+                return [Leave("label"), *self._block(node.named_children, after)]
+            case "try_statement" | "ERROR" | "attributed_statement":
+                return list(self._block(node.named_children, after))
+            case "function_definition" | "struct_specifier" | "class_specifier":
+                self.declare(node)
+                return []
+            case "preproc_def" | "preproc_function_def" | "alias_declaration":
+                self.declare(node)
+                return []
+            case _:
+                return []
+
+    def _directive_options(self, node: Node, after: tuple[Node, ...]) -> Iterable[tuple[Expr | None, Block]]:
+        guard = self._guard(node) if node.type != "preproc_else" else None
+        alternative = node.child_by_field_name("alternative")
+        skip = {
+            n.id for n in (alternative, node.child_by_field_name("condition"), node.child_by_field_name("name")) if n
+        }
+        children = [n for n in node.named_children if n.id not in skip]
+        condition = guard.condition if guard else None
+        if guard and guard.negated and condition:
+            condition = Expr(Op.UNARY, condition.place, f"!{condition.text}", "!", args=(condition,))
+        yield condition, self._block(children, after)
+        if alternative:
+            yield from self._directive_options(alternative, after)
+
+    def _if(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
+        options: list[Option] = []
+        bodies: list[Node] = []
+        before: list[Statement] = []
+        asking = False
+        current: Node | None = node
+        while current is not None and current.type == "if_statement":
+            clause, body = current.child_by_field_name("condition"), current.child_by_field_name("consequence")
+            if not clause or not body:
+                break
+            before += self._condition_initialiser(clause)
+            condition = self._condition(clause)
+            asking = asking or self._may_ask(condition)
+            options.append(Option(condition, self._block([body], after), condition.place, Summary()))
+            bodies.append(body)
+            current = self._else_of(current)
+        if current is not None and current.type != "if_statement":
+            options.append(Option(None, self._block([current], after), self.place(current), Summary()))
+            bodies.append(current)
+        summaries = [self.summarise((b,)) if asking else self.summariser.outline(self._bytes(b)) for b in bodies]
+        options = [replace(o, summary=summary) for o, summary in zip(options, summaries, strict=True)]
+        constexpr = b"constexpr" in self.data[node.start_byte : node.start_byte + 30].split(b"(")[0]
+        rest = self._effect_of(after) if asking and any(o.summary.exits for o in options) else NOTHING
+        return [*before, Branch(tuple(options), self.place(node), constexpr, rest, self._near(node))]
+
+    def _may_ask(self, expr: Expr) -> bool:
+        """Whether an expression names anything that may carry a capability; it is decided only in the project."""
+        for part in parts(expr):
+            if part.name in self.suspects or (part.op is Op.CALL and part.name in self.helpers):
+                return True
+            if part.op is Op.FIELD and dotted(part) in self.suspects:
+                return True
+            if part.op in (Op.NAME, Op.FIELD) and (seed_of(part.name) or part.name == "__CUDA_ARCH__"):
+                return True
+            called = part.op is Op.CALL or bool(part.targs)
+            if called and (seed_of(part.name, call=True) or speaks_of_architecture(part.name)):
+                return True
+        return False
+
+    def _suspect(self, targets: tuple[str, ...], value: Expr) -> None:
+        if self._may_ask(value):
+            self.suspects.update(targets)
+
+    def _else_of(self, node: Node) -> Node | None:
+        alternative = node.child_by_field_name("alternative")
+        if alternative is None:
+            return None
+        inner = [n for n in alternative.named_children if n.type != "comment"]
+        if alternative.type == "else_clause":
+            return inner[0] if len(inner) == 1 else alternative
+        return alternative
+
+    def _condition_initialiser(self, clause: Node) -> list[Statement]:
+        found = clause.child_by_field_name("initializer")
+        inner = found.named_children[0] if found and found.named_children else None
+        return self._statement(inner, ()) if inner else []
+
+    def _condition(self, clause: Node) -> Expr:
+        value = clause.child_by_field_name("value")
+        if value is None and clause.named_children:
+            value = clause.named_children[-1]
+        if value is not None and value.type == "declaration":
+            value = value.child_by_field_name("value") or value
+        return self.expr(value if value is not None else clause)
+
+    def _switch(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
+        clause, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+        if not clause or not body:
+            return []
+        cases = tuple(self._merged(list(self._cases(body, (), after))))
+        return [Switch(self._condition(clause), cases, self.place(node), self._effect_of(after), self._near(node))]
+
+    def _cases(self, node: Node, guards: tuple[Guard, ...], after: tuple[Node, ...]) -> Iterable[Case]:
+        for child in node.named_children:
+            if child.type == "case_statement":
+                yield self._case(child, guards, after)
+            elif child.type in ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif"):
+                guard = self._guard(child) if child.type != "preproc_else" else None
+                yield from self._cases(child, (*guards, guard) if guard else guards, after)
+
+    def _case(self, node: Node, guards: tuple[Guard, ...], after: tuple[Node, ...]) -> Case:
+        value = node.child_by_field_name("value")
+        children = [n for n in node.named_children if value is None or n.id != value.id]
+        labels = (self.expr(value),) if value else ()
+        place = self.place(value) if value else self.place(node)
+        summary = self.summarise(tuple(children))
+        falls = not summary.exits and _LEAVES.search(self._bytes(node)) is None
+        return Case(labels, value is None, guards, self._block(children, after), place, summary, falls)
+
+    def _merged(self, cases: list[Case]) -> Iterable[Case]:
+        """Cases with empty bodies joined to the one they fall into (`case 80: case 86: ...`)."""
+        pending: list[Case] = []
+        entered: tuple[Expr, ...] = ()
+        for case in cases:
+            if not case.body and case.summary.place is None and not case.guards:
+                pending.append(case)
+                continue
+            labels = tuple(label for p in pending for label in p.labels) + case.labels
+            place = pending[0].place if pending else case.place
+            default = case.default or any(p.default for p in pending)
+            yield replace(case, labels=labels, default=default, place=place, entered=entered)
+            entered = (*entered, *labels) if case.falls else ()
+            pending = []
+        yield from pending
+
+    def _local(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
+        found: list[Statement] = []
+        for declarator in node.children_by_field_name("declarator"):
+            if declarator.type != "init_declarator":
+                if declarator.type != "function_declarator" and (name := self._declared(declarator)):
+                    found.append(Assign((name,), None, self.place(node), declared=True))
+                continue
+            target, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
+            if target is None or value is None:
+                continue
+            names = (
+                tuple(self.text(n) for n in target.named_children)
+                if target.type == "structured_binding_declarator"
+                else (self._declared(target),)
+            )
+            if value.type == "argument_list" and value.named_child_count == 1:
+                value = value.named_children[0]
+            expr = self.expr(value)
+            self._suspect(names, expr)
+            found.append(Assign(names, expr, self.place(declarator), declared=True))
+        return found
+
+    def _expression_statement(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
+        inner = node.named_children[0] if node.named_children else None
+        if inner is None:
+            return []
+        if inner.type == "assignment_expression":
+            return self._assignment(inner)
+        call = _leftmost_call(inner)
+        if call is not None and (name := self._callee(call)) and is_check(name):
+            check = self._check(call, name, node, after)
+            if check:
+                return [check]
+        return [Evaluate(self.expr(inner))] if _MAY_MATTER.search(self._bytes(inner)) else []
+
+    def _assignment(self, node: Node) -> list[Statement]:
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        if not left or not right:
+            return []
+        if left.type == "subscript_expression" and not _MAY_MATTER.search(self._bytes(right)):
+            return []
+        target = self.expr(left)
+        names = (
+            tuple(a.text for a in target.args) if target.name == "tie" and target.op is Op.CALL else (dotted(target),)
+        )
+        compound = bool(operator and self.text(operator) != "=")
+        value = self.expr(right)
+        self._suspect(names, value)
+        return [Assign(names, value, self.place(node), compound=compound)]
+
+    def _callee(self, call: Node) -> str:
+        function = call.child_by_field_name("function")
+        return self._last_name(function) if function and function.type != "lambda_expression" else ""
+
+    def _check(self, call: Node, name: str, statement: Node, after: tuple[Node, ...]) -> Check | None:
+        arguments = call.child_by_field_name("arguments")
+        operands = [n for n in arguments.named_children if n.type != "comment"] if arguments else []
+        operator = check_operator(name)
+        if not operands or (operator and len(operands) < 2):
+            return None
+        first = self.expr(operands[0])
+        condition = first
+        if operator:
+            second = self.expr(operands[1])
+            place = self.place(operands[0], operands[1])
+            condition = Expr(Op.BINARY, place, f"{first.text} {operator} {second.text}", operator, args=(first, second))
+        if condition.op is Op.NAME and condition.name == "false":
+            return None
+        refusal = failure_effect(name, self._bytes(statement), self.place(statement).line)
+        rest = self.summarise(after) if self._may_ask(condition) else Summary()
+        return Check(condition, name, self.place(statement), refusal, rest, self._near(statement))
+
+    def _static_assert(self, node: Node, after: tuple[Node, ...]) -> Check | None:
+        condition = node.child_by_field_name("condition")
+        if condition is None:
+            return None
+        refusal = failure_effect("static_assert", self.data[node.start_byte : node.end_byte], self.place(node).line)
+        return Check(self.expr(condition), "static_assert", self.place(node), refusal, self.summarise(after))
+
+    def summarise(self, nodes: tuple[Node, ...]) -> Summary:
+        """What a run of sibling statements does."""
+        if not nodes:
+            return Summary()
+        start, end = nodes[0].start_byte, nodes[-1].end_byte
+        return self.summariser.summary(self.data[start:end], self.place(nodes[0], nodes[-1]))
+
+    def _effect_of(self, nodes: tuple[Node, ...]) -> Effect:
+        """What a run of sibling statements does, without what it uses."""
+        if not nodes:
+            return NOTHING
+        return self.summariser.effect(self.data[nodes[0].start_byte : nodes[-1].end_byte], self._line(nodes[0]))
+
+    def _near(self, node: Node) -> str:
+        """The comment lines right above a statement."""
+        lines: list[str] = []
+        previous = node.prev_sibling
+        while previous is not None and previous.type == "comment" and len(lines) < 8:
+            lines.append(self.text(previous))
+            previous = previous.prev_sibling
+        return "\n".join(reversed(lines))
+
+
+def _cut_off_condition(node: Node) -> Node | None:
+    """The condition of an `else if (c)` that the grammar took for a declaration; None for anything else."""
+    kind, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
+    if node.type != "declaration" or not kind or kind.text != b"else" or not declarator:
+        return None
+    name, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
+    if not name or name.text != b"if" or not value or len(value.named_children) != 1:
+        return None
+    return value.named_children[0]
+
+
+def _under(guard: Guard, condition: Expr) -> Expr:
+    """The condition, and the preprocessor's before it."""
+    head = guard.condition
+    if guard.negated:
+        head = Expr(Op.UNARY, head.place, f"!{head.text}", "!", args=(head,))
+    return conjunction(head, condition)
+
+
+def _leftmost_call(node: Node) -> Node | None:
+    """The macro call in `CHECK(x) << "text" << y`."""
+    while node.type == "binary_expression" and (left := node.child_by_field_name("left")):
+        node = left
+    return node if node.type == "call_expression" else None
