@@ -7,6 +7,8 @@ from cuda_scan import catalog, facts, gates, scan, words
 
 from archscan.frontends.cuda import CudaFrontEnd
 from archscan.frontends.cuda.constexpr import asked_spans, with_doubt
+from archscan.frontends.cuda.environment import Compiler
+from archscan.frontends.cuda.scopes import Scopes
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Origin, Source
 from archscan.model.gate import Does, FeatureUse, Kind, Role, Via
@@ -302,3 +304,12 @@ if constexpr (kTile == 4) { asm volatile("ld.global.u32 %0, [%1];" : "=r"(out) :
     assert held == [2]
     uses = with_doubt((FeatureUse("a", 3), FeatureUse("b", 5), FeatureUse("c", 7)), code)
     assert [u.confidence for u in uses] == ["low", "low", "high"]
+
+
+def test_macros_of_libraries_may_make_a_device_function() -> None:
+    words = Compiler(Context(catalog(), ScanSettings())).device_words
+    for before, device in (("FLASHINFER_INLINE", True), ("MY_DEVICE_FUNC", True), ("inline", False)):
+        code = f"{before} void f() {{ int x; ".encode()
+        found = Scopes(code, words).function(len(code))
+        assert found is not None
+        assert (found.name, found.is_device) == ("f", device)

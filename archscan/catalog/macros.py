@@ -17,6 +17,7 @@ KEYS = (
     "known_undefined",
     "undefined_patterns",
     "derived_elsewhere",
+    "device_functions",
     "tool",
     "measured",
     "extended",
@@ -49,6 +50,8 @@ def compile_macros(raw: Any, universe: Universe, where: str) -> MacroFacts:
         undefined_like=tuple(texts(p, where)[0] for p in sequence(root.get("undefined_patterns"), where)),
         derived_elsewhere=tuple(texts(p, where)[0] for p in sequence(root.get("derived_elsewhere"), where)),
         unsettled=frozenset(mapping(root.get("unsettled"), where)),
+        everywhere=frozenset(mapping(root.get("everywhere"), where)),
+        device_functions=tuple(texts(p, where)[0] for p in sequence(root.get("device_functions"), where)),
     )
 
 

@@ -43,6 +43,8 @@ class MacroFacts:
     unsettled: frozenset[str] = frozenset()  # defined in both passes, with a value that the build decides
 
     derived_elsewhere: tuple[str, ...] = ()  # the same, of macros that known libraries derive from the architecture
+    everywhere: frozenset[str] = frozenset()  # names with one value for every target and the host pass
+    device_functions: tuple[str, ...] = ()  # macros of known libraries that make a function a device function
 
     def is_derived_elsewhere(self, name: str) -> bool:
         """Whether a known library derives `name` from the architecture."""
@@ -53,6 +55,10 @@ class MacroFacts:
         major, _, minor = cuda.partition(".")
         fields = {"major": int(major), "minor": int(minor or 0), "version": int(major) * 1000 + int(minor or 0) * 10}
         return {name: template.format(**fields) for name, template in self.toolkit.items()}
+
+    def is_defined_everywhere(self, name: str) -> bool:
+        """Whether both passes of nvcc define `name`, for every target."""
+        return name in self.unsettled or name in self.everywhere
 
     def is_undefined(self, name: str) -> bool:
         """Whether another compiler than nvcc defines `name`."""

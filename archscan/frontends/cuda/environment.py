@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, state_of, uniform
 from archscan.frontends.protocol import Context
 
 ARCH_PREFIXES = ("__CUDA_ARCH", "__CUDA_HAS_ARCH")
+_DEVICE = (b"__device__", b"_DEVICE", b"DEVICE_")
 _FROM_CUDA_H = "CUDA_VERSION"  # nvcc itself does not define it; <cuda.h> does
 
 
@@ -30,6 +33,11 @@ class Compiler:
         }
         for name in context.settings.undefines:
             self.given[name] = self.undefined
+
+    @cached_property
+    def device_words(self) -> tuple[bytes, ...]:
+        """The words before a function that make it one of the device."""
+        return (*_DEVICE, *(name.encode() for name in self._facts.device_functions))
 
     def state(self, name: str) -> State | None:
         """The state the compiler or the command line gives a macro; None if neither knows it."""

@@ -80,8 +80,8 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
     return DirectiveIndex(
         events=events,
         guard_start=shape.guard_start,
-        candidates=_surroundings(data, candidates, brief),
-        call_scopes={} if brief else _call_scopes(data, calls),
+        candidates=_surroundings(data, candidates, brief, compiler),
+        call_scopes={} if brief else _call_scopes(data, calls, compiler),
         excerpts=tuple(_excerpts(data, ranges, 0 if brief else LINES_ABOVE)),
         problems=() if template else shape.problems,
         includes=tuple(dict.fromkeys(_include(d.text) for d in directives if d.name.startswith("include"))),
@@ -119,8 +119,10 @@ def _is_open(text: str, compiler: Compiler) -> bool:
     return any(names_architecture(n) or compiler.state(n) is None for n in names_in(text) if not n.startswith("__has_"))
 
 
-def _surroundings(data: bytes, conditionals: Iterable[Conditional], brief: bool) -> dict[int, Surroundings]:
-    scopes = Scopes(data)
+def _surroundings(
+    data: bytes, conditionals: Iterable[Conditional], brief: bool, compiler: Compiler
+) -> dict[int, Surroundings]:
+    scopes = Scopes(data, compiler.device_words)
     found: dict[int, Surroundings] = {}
     for conditional in conditionals:
         scope = None if brief else _scope(data, conditional, scopes.function(conditional.start))
@@ -128,8 +130,8 @@ def _surroundings(data: bytes, conditionals: Iterable[Conditional], brief: bool)
     return found
 
 
-def _call_scopes(data: bytes, calls: Iterable[TargetCall]) -> dict[int, Scope]:
-    scopes = Scopes(data)
+def _call_scopes(data: bytes, calls: Iterable[TargetCall], compiler: Compiler) -> dict[int, Scope]:
+    scopes = Scopes(data, compiler.device_words)
     found = {call.start: scopes.function(call.start) for call in calls}
     return {start: Scope(f.name, f.is_kernel, f.is_device) for start, f in found.items() if f}
 

@@ -23,7 +23,6 @@ _NO_FUNCTION = frozenset(
 )
 _CLASS = re.compile(rb"(?s:.*)\b(?:struct|class)\s+(?:__\w+\s*(?:\([^()]*\)\s*)?)*([A-Za-z_]\w*)[^()]*\Z")
 _CONTROL = frozenset(b"if for while switch catch".split())
-_DEVICE = (b"__device__", b"_DEVICE", b"DEVICE_", b"FLASHINFER_INLINE")
 _BRACKET = re.compile(rb"[()]")
 _LONGEST_HEADER = 6000
 
@@ -39,10 +38,14 @@ class Function:
 
 
 class Scopes:
-    """Answers for rising offsets in one file; each byte between the asked ones is looked at once."""
+    """Answers for rising offsets in one file; each byte between the asked ones is looked at once.
 
-    def __init__(self, data: bytes) -> None:
+    `device_words` before a function make it one of the device.
+    """
+
+    def __init__(self, data: bytes, device_words: tuple[bytes, ...] = ()) -> None:
         self.data = data
+        self._device_words = device_words
         self._position = 0
         self._open: list[int] = []
         self._saved: list[list[int]] = []
@@ -108,7 +111,7 @@ class Scopes:
         if not name:
             return None
         kernel = b"__global__" in header
-        return Function(name, kernel, kernel or any(word in header for word in _DEVICE), brace)
+        return Function(name, kernel, kernel or any(word in header for word in self._device_words), brace)
 
 
 def _function_name(header: bytes) -> str:

@@ -56,10 +56,6 @@ _VERSIONED = frozenset(
         "api",
     }
 )
-_KNOWN_MACROS = frozenset({"__CUDACC__", "__NVCC__", "__cplusplus", "__CUDA__"})
-_UNDEFINED_MACROS = frozenset(
-    {"__HIP__", "__HIPCC__", "USE_ROCM", "__HIP_PLATFORM_AMD__", "GGML_USE_HIP", "GGML_USE_MUSA"}
-)
 
 
 @dataclass(frozen=True)
@@ -471,8 +467,9 @@ class Evaluator:
             return constant(int(self.names.defines[name] is not None), self.universe.device)
         if name == "__CUDA_ARCH__":
             return replace(constant(1, self.universe.device), basis=Basis(arch=False))
-        if name in _KNOWN_MACROS or name in _UNDEFINED_MACROS:
-            return constant(int(name in _KNOWN_MACROS), self.universe.device)
+        macros = self.names.macros
+        if macros is not None and (everywhere := macros.is_defined_everywhere(name)) != macros.is_undefined(name):
+            return constant(int(everywhere), self.universe.device)
         return unknown(name)
 
 

@@ -75,6 +75,7 @@ def _names(ordered: list[HostIndex], context: Context) -> Names:
         aliases=aliases,
         templates=templates,
         defines=defines,
+        macros=context.catalog.macros,
     )
 
 

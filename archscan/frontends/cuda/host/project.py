@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from archscan.catalog.types import MacroFacts
 from archscan.frontends.cuda.host.syntax import Alias, Constant, Function
 
 
@@ -32,6 +33,7 @@ class Names:
     aliases: Mapping[str, tuple[Alias, ...]] = field(default_factory=dict)
     templates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     defines: Mapping[str, str | None] = field(default_factory=dict)  # -D and -U of the user; None = undefined
+    macros: MacroFacts | None = None  # what nvcc defines and what it does not
 
     def candidates(self, name: str, scope: str, path: str) -> tuple[Defined, ...]:
         """The definitions a call may mean: those of its scope if it names one, those of its own file first."""
