@@ -145,6 +145,8 @@ def _of_returned_refusal(case: Case) -> Consequence:
     name = case.gate.scope.name if case.gate.scope else ""
     if _ERROR_CODE.search(value) or _NAMED_BINARY.search(name):
         return Consequence.RUNTIME_ERROR
+    if case.gate.layer is Layer.HOST and case.gets.message and re.fullmatch(r"-?[1-9]\d*", value):
+        return Consequence.RUNTIME_ERROR  # it complains and returns an error code
     answers = re.match(r"\(?(?:False|None)\s*,", value) is not None  # with a reason: the caller decides
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK) and not answers:
         return Consequence.RUNTIME_ERROR

@@ -11,6 +11,7 @@ from archscan.model.finding import Advice, Consequence
 from archscan.model.gate import Does, Kind, Layer
 
 _IMAGE = re.compile(r"(?:\.|_)(?:cubin|fatbin)\b", re.I)
+_NO_IMAGE = re.compile(r"\bno (?:cubin|fatbin|kernel image|image|binary)\b", re.I)
 _FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 
 
@@ -73,7 +74,7 @@ def imaged(weighed: Weighed) -> Advised | None:
         return None
     rows = [arm.effect.value or "" for arm in case.gate.arms]
     rows += [arm.condition for arm in case.gate.arms if case.gate.kind is Kind.ALLOW_LIST]
-    word = _IMAGE.search(" ".join(rows))
+    word = _IMAGE.search(" ".join(rows)) or _NO_IMAGE.search(case.gets.message or "")
     if word is None:
         return None
     return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "an image for the target has to be there first", word[0])
