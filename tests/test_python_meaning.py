@@ -624,3 +624,79 @@ def test_name_that_is_given_what_the_caller_asked_for_is_no_capability() -> None
             return "other"
         """
     )
+
+
+def test_lazily_set_global_is_what_its_function_gives_it() -> None:
+    gate = deciding(
+        "arch() == 90",
+        """
+_ARCH = None
+
+def arch():
+    global _ARCH
+    if _ARCH is None:
+        major, minor = torch.cuda.get_device_capability()
+        _ARCH = major * 10 + minor
+    return _ARCH
+""",
+    )
+    assert yes(gate) == {90}
+
+
+def test_default_that_is_no_answer_of_any_chip() -> None:
+    """A minor of 0 is as good an answer as any: the None before it is the default."""
+    gate = deciding(
+        "sm(x) >= 80",
+        """
+def sm(x):
+    major, minor = None, None
+    if x.device_kind is not None:
+        major, minor = torch.cuda.get_device_capability()
+    return major * 10 + minor
+""",
+    )
+    assert {80, 86, 90, 100} <= yes(gate) and 75 in no(gate)
+
+
+ROUTES = """
+ROUTES = [((8, 0), (8, 9), "mma"), ((9, 0), (9, 0), "wgmma"), ((10, 0), (10, 0), "umma")]
+NAMES = {"mma": (80, 86), "wgmma": (90,)}
+"""
+
+
+def test_row_of_a_table_that_is_gone_through_is_asked_as_a_whole() -> None:
+    """10.3 lies above one row's lower and below no row's upper bound: asked one by one, some row would seem to fit."""
+    found = gates(
+        HEAD
+        + ROUTES
+        + "def route():\n    cc = torch.cuda.get_device_capability()\n    for lo, hi, name in ROUTES:\n"
+        + "        if lo <= cc <= hi:\n            return name\n    raise RuntimeError(f'no kernel for {cc}')\n"
+    )
+    (gate,) = found
+    assert yes(gate) == {80, 86, 89, 90, 100} and 103 in no(gate)
+    assert gate.rest.does is Does.RAISES
+
+
+def test_pairs_of_a_dict_that_are_gone_through() -> None:
+    (gate,) = gates(
+        HEAD
+        + ROUTES
+        + "def route(cc):\n    for name, ccs in NAMES.items():\n        if cc in ccs:\n            return name\n"
+    )
+    assert yes(gate) == {80, 86, 90}
+
+
+def test_loop_that_passes_over_what_the_chip_is_not() -> None:
+    (gate,) = gates(
+        HEAD
+        + "def route(cc):\n    for known in (80, 86, 90):\n        if cc != known:\n            continue\n"
+        + "        return load(known)\n    raise ValueError(cc)\n"
+    )
+    assert no(gate) == {80, 86, 90}
+
+
+def test_joined_numbers_of_the_capability() -> None:
+    gate = deciding('"".join(map(str, torch.cuda.get_device_capability())) in ("80", "90")')
+    assert yes(gate) == {80, 90}
+    gate = deciding('".".join(str(part) for part in torch.cuda.get_device_capability()) == "12.1"')
+    assert yes(gate) == {121}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.frames import Frame
-from archscan.frontends.python.lanewise import truth_of
+from archscan.frontends.python.loops import asked
 from archscan.frontends.python.operations import by_cover, preferred
 from archscan.frontends.python.syntax import oneline
 from archscan.frontends.python.values import Value, depends, unite
@@ -24,7 +24,7 @@ def taken(
         return left, 0, ()
     yes = maybe = 0
     names: tuple[str, ...] = ()
-    for value, mask in interpreter.lanes.groups(truth_of(interpreter.lanes, interpreter.evaluate(condition, frame))):
+    for value, mask in interpreter.lanes.groups(asked(interpreter, condition, frame)):
         if value is True:
             yes |= mask & left
         elif value is not False:

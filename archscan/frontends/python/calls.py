@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.classes import attribute, row
-from archscan.frontends.python.frames import MISSING, Frame, Outcome
-from archscan.frontends.python.lanewise import common_to, logical, truth_of
+from archscan.frontends.python.frames import MISSING, Frame, Lazy, Outcome
+from archscan.frontends.python.lanewise import common_to, items_of, logical, truth_of
 from archscan.frontends.python.operations import (
     BUILTINS,
     CALLABLE,
@@ -288,9 +288,10 @@ def variable(interpreter: Interpreter, key: Value, default: Value) -> Value:
 
 def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node: Node) -> Value:
     unknown = Unknown((oneline(node, 60),), any(depends(a) for a in args))
-    if name == "map" and len(args) == 2 and isinstance(args[0], ExternalV) and isinstance(args[1], tuple):
+    items = items_of(interpreter.lanes, args[1]) if name == "map" and len(args) == 2 else None
+    if items is not None and isinstance(args[0], ExternalV):
         mapped = args[0].name
-        return ListV(_builtin(interpreter, mapped, (item,), node) for item in args[1])
+        return ListV(_builtin(interpreter, mapped, (item,), node) for item in items)
     if name == "getattr" and len(args) > 1 and isinstance(args[1], str):
         found = _named_attribute(interpreter, args[0], args[1])
         # something outside may have the attribute or not: that is why there is a default
@@ -341,7 +342,7 @@ def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, 
         if method.name == "get" and args:
             default = args[1] if len(args) > 1 else None
             return interpreter.lanes.lift(lambda k: row(interpreter, method.owner, k, default), args[0])
-        return unknown
+        return _of_dict(interpreter, method, unknown)
     if isinstance(method.owner, PatternV) and f"re.{method.name}" in _MATCHERS and args:
         return matched(interpreter, method.owner, method.name, args[0])
     if isinstance(method.owner, SetV) and method.name == "intersection" and args:
@@ -356,6 +357,14 @@ def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, 
         interpreter.lanes.lift(lambda *items: apply_method(method, items), *args) if args else apply_method(method, ())
     )
     return unknown if isinstance(value, Unknown) else value
+
+
+def _of_dict(interpreter: Interpreter, method: BuiltinMethod, unknown: Value) -> Value:
+    """What a table holds: its keys, values or pairs."""
+    if method.owner.open or method.name not in ("keys", "values", "items"):
+        return unknown
+    rows = [(k, interpreter.evaluate(v.node, v.frame) if isinstance(v, Lazy) else v) for k, v in method.owner.rows]
+    return ListV(row if method.name == "items" else row[method.name == "values"] for row in rows)
 
 
 def _capability_method(interpreter: Interpreter, name: str, args: tuple[Value, ...], unknown: Value) -> Value:

@@ -9,6 +9,7 @@ from tree_sitter import Node
 from archscan.frontends.python.evaluate import Interpreter
 from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.lanewise import truth_of
+from archscan.frontends.python.loops import asked
 from archscan.frontends.python.syntax import if_arms, inner, oneline, operands
 from archscan.frontends.python.values import Maybe, Unknown, Value, depends, unite
 from archscan.model.truth import Truth
@@ -49,7 +50,7 @@ def always(interpreter: Interpreter) -> Answer:
 
 def answer(interpreter: Interpreter, node: Node, frame: Frame) -> Answer:
     """The answer a condition gives."""
-    return answer_of(interpreter, interpreter.evaluate(node, frame), node)
+    return answer_of(interpreter, asked(interpreter, node, frame), node)
 
 
 def answer_of(interpreter: Interpreter, value: Value, node: Node) -> Answer:

@@ -13,8 +13,9 @@ from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.calls import outcome_of, variable
 from archscan.frontends.python.classes import attribute, row
 from archscan.frontends.python.frames import MISSING, NO_SCOPE, Frame, Lazy
-from archscan.frontends.python.lanewise import binary, compare, logical, truth_of
-from archscan.frontends.python.names import lookup, loop_names, resolve
+from archscan.frontends.python.lanewise import binary, compare, items_of, logical, truth_of
+from archscan.frontends.python.loops import loop_names
+from archscan.frontends.python.names import lookup, resolve
 from archscan.frontends.python.operations import LONGEST_LOOP, item_of, joined_text
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import oneline, operands, string_parts, text
@@ -82,8 +83,8 @@ def _sequence(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     items: list[Value] = []
     for item in operands(node):
         if item.type == "list_splat":
-            inside = interpreter.evaluate(item.named_children[0], frame)
-            if not isinstance(inside, tuple):
+            inside = items_of(interpreter.lanes, interpreter.evaluate(item.named_children[0], frame))
+            if inside is None:
                 return Unknown((oneline(node, 60),))
             items.extend(inside)
         else:
@@ -270,10 +271,10 @@ def _comprehension(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     source = child(clause, "right") if clause is not None else None
     body = child(node, "body")
     left = child(clause, "left") if clause is not None else None
-    items = interpreter.evaluate(source, frame) if source is not None else Unknown()
+    items = items_of(interpreter.lanes, interpreter.evaluate(source, frame)) if source is not None else None
     if body is None or left is None:
         return Unknown((oneline(node, 60),))
-    if not isinstance(items, tuple) or len(items) > LONGEST_LOOP:
+    if items is None or len(items) > LONGEST_LOOP:
         return _of_any(interpreter, node, body, left, frame)
     tests = [c.named_children[0] for c in node.named_children if c.type == "if_clause"]
     result: Value = ListV()

@@ -175,9 +175,16 @@ def _rest(scan: ModulePass, ladder: list[Node], path: list[Node]) -> Effect:
     siblings = statements(block) if block.type in ("block", "module") else []
     if not all(ends(b) for s in ladder for _, b in if_arms(s)):
         return Effect(Does.NOTHING)
-    behind = after(last, siblings)
+    behind = after(last, siblings) or _behind_loop(path)
     effect = effect_of(behind)
     return (_next_rung(behind) or effect) if effect.refuses else effect
+
+
+def _behind_loop(path: list[Node]) -> list[Node]:
+    """What follows the loop that a ladder is the last of, for those that no round of it served."""
+    if len(path) < 5 or path[-4].type != "for_statement" or path[-5].type not in ("block", "module"):
+        return []
+    return after(path[-4], statements(path[-5]))
 
 
 def _next_rung(behind: list[Node]) -> Effect | None:

@@ -15,7 +15,6 @@ from archscan.frontends.python.values import (
     ListV,
     Maybe,
     ModuleV,
-    OneOf,
     SetV,
     Split,
     Unknown,
@@ -28,6 +27,19 @@ from archscan.frontends.python.values import (
 
 if TYPE_CHECKING:
     pass
+
+
+def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
+    """The items of what is gone through; None where nobody knows how many there are."""
+    if isinstance(value, DictV):
+        return None if value.open else tuple(key for key, _ in value.rows)
+    if isinstance(value, tuple):
+        return value
+    groups = value.groups if isinstance(value, Split) else ()
+    lengths = {len(one) if isinstance(one, tuple) else -1 for one, _ in groups}
+    if len(lengths) != 1 or -1 in lengths:
+        return None
+    return tuple(lanes.merge((one[at], mask) for one, mask in groups) for at in range(lengths.pop()))
 
 
 def truth_of(lanes: Lanes, value: Value) -> Value:
@@ -44,8 +56,6 @@ def logical(lanes: Lanes, is_and: bool, a: Value, b: Value) -> Value:
 
 def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     """One comparison on every lane."""
-    if isinstance(a, OneOf) or isinstance(b, OneOf):
-        return _some(lanes, sign, a, b)
     if sign in ("is", "is not") and (a is None or b is None):
         return _is_none(lanes, a if b is None else b, sign == "is")
     if isinstance(b, DictV) and sign in ("in", "not in"):
@@ -93,19 +103,6 @@ def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         return bool(COMPARE[sign](a, b))
     except (TypeError, KeyError):
         return Unknown((), False)
-
-
-def _some(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
-    """Whether an item of a loop is the target's: where none is, the whole loop goes by. Of other items nobody knows."""
-    asked = "==" if sign == "!=" else sign
-    pairs = [(x, b) for x in a.items] if isinstance(a, OneOf) else [(a, y) for y in b.items]
-    results = [truth_of(lanes, compare(lanes, asked, x, y)) for x, y in pairs]
-    if not any(depends(result) for result in results):
-        return results[0] if all(r is results[0] for r in results) else Unknown(("loop",))
-    result: Value = False
-    for one in results:
-        result = logical(lanes, False, result, one)
-    return lanes.lift(operator.not_, result) if sign == "!=" else result
 
 
 def _with_capability(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.branches import combine, taken
-from archscan.frontends.python.frames import DEPTH, END, MISSING, STEPS, Frame, distinct
-from archscan.frontends.python.lanewise import binary
+from archscan.frontends.python.frames import DEPTH, END, MISSING, NO_SCOPE, STEPS, Frame, distinct
+from archscan.frontends.python.lanewise import binary, items_of
 from archscan.frontends.python.modules import Module
-from archscan.frontends.python.operations import BUILTINS, LONGEST_LOOP, item_of, terminates
+from archscan.frontends.python.operations import BUILTINS, item_of, terminates
 from archscan.frontends.python.scopes import Binding, Chain, chain_of
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import if_arms, line_of, oneline, operands, path_to, text
+from archscan.frontends.python.syntax import if_arms, line_of, oneline, path_to, text
 from archscan.frontends.python.triggers import is_trigger
 from archscan.frontends.python.values import (
     ExternalV,
@@ -22,7 +22,6 @@ from archscan.frontends.python.values import (
     InstanceV,
     ListV,
     ModuleV,
-    OneOf,
     PartialV,
     Unknown,
     Value,
@@ -45,7 +44,8 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame, position: int) -> 
             value = _in_frame(interpreter, name, current, at)
             if value is not MISSING:
                 return value
-        current, at = current.parent, END
+        at = at if current.scope is NO_SCOPE else END
+        current = current.parent
     return _outside(interpreter, name, frame)
 
 
@@ -146,8 +146,21 @@ def resolve(interpreter: Interpreter, name: str, frame: Frame, position: int) ->
     """The value a scope's bindings give a name at a position; MISSING if none reaches it."""
     value = _bound_value(interpreter, name, frame, position)
     if frame.parent is None and is_constant(value) and name in frame.module.globals:
-        return Unknown((name,))  # a function gives it its real value
+        return _set_by_functions(interpreter, name, frame)
     return value
+
+
+def _set_by_functions(interpreter: Interpreter, name: str, frame: Frame) -> Value:
+    """The value that a function gives a global name: the one that asks for the target, if there is one."""
+    for bindings in list(frame.scope.bindings.values()):
+        function = bindings[-1].value if bindings[-1].kind == "def" else None
+        if function is None or re.search(rb"\bglobal\s[^\n]*\b" + name.encode() + rb"\b", function.text or b"") is None:
+            continue
+        inside = interpreter.entry_frame(frame.module, function, frame)
+        value = resolve(interpreter, name, inside, END) if name in inside.scope.bindings else MISSING
+        if depends(value):
+            return value
+    return Unknown((name,))
 
 
 def _bound_value(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
@@ -226,7 +239,17 @@ def _join(
             names = unite(names, why)
     if left:
         parts.append((_reach(interpreter, name, frame, earlier, chain, start), left, names))
-    return combine(interpreter, [(Unknown((name,)) if v is MISSING else v, m, n) for v, m, n in parts])
+    asks = any(depends(value) for value, _, _ in parts)
+    before_all = _around(interpreter, name, frame) if asks else Unknown((name,))
+    return combine(interpreter, [(before_all if v is MISSING else v, m, n) for v, m, n in parts])
+
+
+def _around(interpreter: Interpreter, name: str, frame: Frame) -> Value:
+    """What a function finds in a global name that it gives a value itself: what the module gave it."""
+    module = interpreter.module_frame(frame.module)
+    if frame is module or name not in frame.module.globals or name not in module.scope.bindings:
+        return Unknown((name,))
+    return _bound_value(interpreter, name, module, END)
 
 
 def _bound(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
@@ -310,27 +333,15 @@ def _appended(interpreter: Interpreter, before: Value, item: Value) -> Value:
 
 def _looped(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:
     assert binding.value is not None
-    items = interpreter.evaluate(binding.value, frame)
-    if isinstance(items, tuple) and 0 < len(items) <= LONGEST_LOOP:
-        if binding.node.type != "identifier":
-            items = tuple(item_of(item, binding.index, interpreter.lanes) for item in items)
-        if len(items) == 1 or all(is_constant(i) for i in items):
-            return items[0] if len(items) == 1 else OneOf(items)
+    items = items_of(interpreter.lanes, interpreter.evaluate(binding.value, frame))
+    if items is not None and len(items) == 1:
+        return items[0] if binding.node.type == "identifier" else item_of(items[0], binding.index, interpreter.lanes)
+    if items is not None and all(is_constant(item) for item in items):
+        return Unknown((binding.name,))  # conditions on it are asked for each item
     words = binding.value.text or b""
     if any(is_trigger(word) for word in re.findall(rb"[A-Za-z_]\w*", words)):
         return parameter(interpreter, binding.name, frame)
     return Unknown((binding.name,))
-
-
-def loop_names(interpreter: Interpreter, target: Node, item: Value) -> dict[str, Value]:
-    """What the target of a loop or comprehension binds for one item; None = nobody knows the item."""
-    if target.type == "identifier":
-        return {text(target): Unknown((text(target),)) if item is None else item}
-    parts = [part for part in operands(target) if part.type == "identifier"]
-    if item is None:
-        return {text(part): Unknown((text(part),)) for part in parts}
-    lanes = interpreter.lanes
-    return {text(p): lanes.lift(lambda v, at=at: item_of(v, at, lanes), item) for at, p in enumerate(parts)}
 
 
 def _note(interpreter: Interpreter, module: Module, node: Node, mark: int) -> None:

@@ -61,8 +61,11 @@ def preferred(alternatives: list[tuple[Value, tuple[str, ...]]], asking: Sequenc
     if all(type(v) is type(first) and (v is first or (is_constant(v) and v == first)) for v in values):
         return first
     names = unite(*(n for _, n in alternatives))
-    if len(asking) == 1 and isinstance(values[asking[0]], (bool, Maybe)):
-        return assume(values[asking[0]], names)
+    asked = values[asking[0]] if len(asking) == 1 else Unknown()
+    if isinstance(asked, (bool, Maybe)):
+        return assume(asked, names)
+    if is_constant(asked) and all(is_constant(value) for value in values):  # the others are mere defaults
+        return asked
     if not any(isinstance(v, bool) or (isinstance(v, Maybe) and isinstance(v.value, bool)) for v in values):
         unknown = [v for v in values if isinstance(v, Unknown)]
         if unknown and all(v is None or isinstance(v, Unknown) for v in values):
@@ -228,6 +231,7 @@ METHODS = frozenset(
         "rstrip",
         "removeprefix",
         "format",
+        "join",
     }
 )
 

@@ -11,7 +11,7 @@ from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.calls import outcome_of
 from archscan.frontends.python.classes import class_member
 from archscan.frontends.python.frames import DEPTH, STEPS, TRACE, Frame, Outcome, Raise, distinct
-from archscan.frontends.python.lanewise import truth_of
+from archscan.frontends.python.lanewise import items_of, truth_of
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.operations import LONGEST_LOOP, hashable
 from archscan.frontends.python.syntax import COMPOUND, if_arms, line_of, oneline, operands, parameters, statements, text
@@ -214,8 +214,9 @@ class _Run:
         body, source = child(node, "body"), child(node, "right")
         if body is None:
             return live, names
-        items = self.interpreter.evaluate(source, self.frame) if source is not None else None
-        sure = isinstance(items, tuple) and 0 < len(items) <= LONGEST_LOOP
+        held = self.interpreter.evaluate(source, self.frame) if source is not None else None
+        items = items_of(self.interpreter.lanes, held)
+        sure = items is not None and 0 < len(items) <= LONGEST_LOOP
         outer, self.left = self.left, 0
         marker = () if sure else (oneline(node.children[0], 20) + " loop",)
         fall, _ = self.block(body, live, unite(names, marker))

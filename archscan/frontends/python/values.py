@@ -64,13 +64,6 @@ class VersionV(tuple):  # type: ignore[type-arg]
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
-    """The variable of a loop over a literal: what is asked of it is asked whether one of the items answers."""
-
-    items: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class PatternV:
     """A compiled regular expression."""
 

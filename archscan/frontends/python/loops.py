@@ -1,0 +1,98 @@
+"""Evaluates conditions on the variables of a loop over a literal: item by item, for all of them at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.frames import NO_SCOPE, Frame
+from archscan.frontends.python.lanewise import items_of, logical, truth_of
+from archscan.frontends.python.operations import LONGEST_LOOP, item_of
+from archscan.frontends.python.scopes import Binding
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.syntax import operands, statements, text
+from archscan.frontends.python.values import Unknown, Value, depends
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.evaluate import Interpreter
+
+
+def asked(interpreter: Interpreter, condition: Node, frame: Frame) -> Value:
+    """The truth of a condition; in a loop over a literal whether some item meets it.
+
+    Where it only goes on to the next item, it has to be met by all: else some item gets further.
+    """
+    whole = truth_of(interpreter.lanes, interpreter.evaluate(condition, frame))
+    loop = None if _tells(interpreter, whole) else _loop_of(condition, frame)
+    items = _items(interpreter, loop, frame) if loop is not None else ()
+    if loop is None or not items:
+        return whole
+    results = []
+    for item in items:
+        one = Frame(frame.module, NO_SCOPE, frame, loop_names(interpreter, loop.node, item))
+        results.append(truth_of(interpreter.lanes, interpreter.evaluate(condition, one)))
+        one.memo.clear()
+    if not any(depends(result) for result in results):
+        return whole
+    goes_on = _goes_on(condition)
+    value: Value = goes_on
+    for result in results:
+        value = logical(interpreter.lanes, goes_on, value, result)
+    return value
+
+
+def _tells(interpreter: Interpreter, truth: Value) -> bool:
+    """Whether a condition says something of the target whatever the item is."""
+    return depends(truth) and not any(
+        isinstance(one, Unknown) and one.arch for one, _ in interpreter.lanes.groups(truth)
+    )
+
+
+def _loop_of(condition: Node, frame: Frame) -> Binding | None:
+    """The innermost loop around a condition that names its variable."""
+    last = {name: bindings[-1] for name, bindings in frame.scope.bindings.items() if bindings[-1].kind == "loop"}
+    named = [last[name] for name in _identifiers(condition) if name in last] if last else []
+    around = [b for b in named if b.value is not None and _holds(b.node.parent, condition)]
+    return max(around, key=lambda b: b.node.start_byte, default=None)
+
+
+def _holds(loop: Node | None, condition: Node) -> bool:
+    return loop is not None and loop.start_byte <= condition.start_byte < loop.end_byte
+
+
+def _items(interpreter: Interpreter, loop: Binding, frame: Frame) -> tuple[Value, ...]:
+    assert loop.value is not None
+    items = items_of(interpreter.lanes, interpreter.evaluate(loop.value, frame))
+    return items if items is not None and 1 < len(items) <= LONGEST_LOOP else ()
+
+
+def _identifiers(node: Node) -> set[str]:
+    found, stack = set(), [node]
+    while stack:
+        current = stack.pop()
+        if current.type == "identifier":
+            found.add(text(current))
+        stack.extend(current.named_children)
+    return found
+
+
+def _goes_on(condition: Node) -> bool:
+    """Whether all that happens where a condition is met is that the loop goes on."""
+    statement = condition
+    while statement.parent is not None and statement.type not in ("if_statement", "elif_clause", "block"):
+        statement = statement.parent
+    block = child(statement, "consequence")
+    body = statements(block) if block is not None else []
+    return bool(body) and body[-1].type == "continue_statement"
+
+
+def loop_names(interpreter: Interpreter, target: Node, item: Value) -> dict[str, Value]:
+    """What the target of a loop or comprehension binds for one item; None = nobody knows the item."""
+    if target.type == "identifier":
+        return {text(target): Unknown((text(target),)) if item is None else item}
+    parts = [part for part in operands(target) if part.type == "identifier"]
+    if item is None:
+        return {text(part): Unknown((text(part),)) for part in parts}
+    lanes = interpreter.lanes
+    return {text(p): lanes.lift(lambda v, at=at: item_of(v, at, lanes), item) for at, p in enumerate(parts)}
