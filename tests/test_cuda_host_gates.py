@@ -513,6 +513,11 @@ def test_a_choice_that_renames_the_chip_is_no_gate() -> None:
     assert len(gates("void f(int sm) { int tile = sm == 103 ? 128 : 64; }")) == 1
 
 
+def test_a_chip_that_is_renamed_on_one_arm_is_found_under_its_new_name() -> None:
+    found = gate("void f(int cc) {\n if (cc == 103) cc = 100;\n if (cc == 100) { a(); } else { b(); }\n}\n", 3)
+    assert admits(found.arms[0]) == {100, 103}
+
+
 def test_a_variable_is_no_constant() -> None:
     code = "struct P { static int mSM; };\nint P::mSM = 0;\nvoid f() { CHECK(mSM == 80 || mSM == 90); }\n"
     assert admits(gate(code).arms[0]) == {80, 90}

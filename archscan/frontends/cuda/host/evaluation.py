@@ -143,9 +143,10 @@ class Evaluator:
             return unknown(name)
         if expr.scope:  # a member of a type says what the type is for, not what runs
             return self._of_type(expr, scope) or unknown(expr.text, arch=seed_of(name) is not None)
-        return self._seeded(name, expr.text)
+        return self.seeded(name, expr.text)
 
-    def _seeded(self, name: str, text: str, call: bool = False) -> Value:
+    def seeded(self, name: str, text: str, call: bool = False) -> Value:
+        """What a name that nobody has given a value stands for."""
         match seed_of(name, call):
             case Seed.CAPABILITY:
                 return values.capability(self.universe)
@@ -230,7 +231,7 @@ class Evaluator:
             return self.members[expr.name]
         if _METADATA & set(words(owner.name)):  # what a kernel was built for, not what it runs on
             return unknown(expr.text)
-        return self._seeded(expr.name, expr.text)
+        return self.seeded(expr.name, expr.text)
 
     def _has_a_version(self, owner: Expr, scope: Scope) -> bool:
         """Whether something has the major and minor number of a version, by its name or the type it is given as."""
@@ -323,7 +324,7 @@ class Evaluator:
             return found
         if expr.name in ("major", "minor") and owner is not None and "ver" in owner.text.lower():
             return unknown(expr.text)
-        seeded = self._seeded(expr.name, expr.text, call=True)
+        seeded = self.seeded(expr.name, expr.text, call=True)
         return seeded if seeded.cases else self._passed_through(expr, plain, scope) or seeded
 
     def _member_of(self, expr: Expr, args: tuple[Expr, ...], owner: Expr | None, scope: Scope) -> Value | None:

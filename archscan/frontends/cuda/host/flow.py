@@ -314,7 +314,7 @@ class Flow:
         changed = {n for _, live, env in ends if live.assumed.yes for n, v in env.items() if before.get(n) is not v}
         for name in changed:
             held = before.get(name)
-            result = held if held is not None else unknown(name)
+            result = held if held is not None else self.evaluator.seeded(name, name)
             for condition, live, env in reversed(ends):
                 if live.assumed.yes and (value := env.get(name)) is not None:
                     result = chosen(condition, value, result) if condition.basis != NO_BASIS else value
