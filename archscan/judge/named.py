@@ -96,12 +96,16 @@ def _file_for_others(weighed: Weighed) -> bool:
 
 
 def _is_datacenter(text: str, weighed: Weighed) -> bool:
-    """Whether "Blackwell" means 10.x here: the chips of that name that are let in are of that generation alone.
+    """Whether "Blackwell" means 10.x and 11.x here: of the chips of that name, they alone are let in.
 
-    Not where a predicate asks for it: `is_blackwell` that knows 10.x alone is what a newer chip suffers from.
+    Not where a predicate asks for it: `is_blackwell` that knows them alone is what a newer chip suffers from.
     """
     shut = weighed.case.shut
     if weighed.case.gate.kind in (Kind.RETURNED_TRUTH, Kind.FLAG):
         return False
     taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers) if shut else frozenset()
-    return "blackwell" in text.lower() and {sm // 10 for sm in taken} == {10} and weighed.selection.major != 10
+    return (
+        "blackwell" in text.lower()
+        and {_generation(sm) for sm in taken} == {10}
+        and _generation(weighed.selection.sm) != 10
+    )
