@@ -518,6 +518,12 @@ def test_a_chip_that_is_renamed_on_one_arm_is_found_under_its_new_name() -> None
     assert admits(found.arms[0]) == {100, 103}
 
 
+@pytest.mark.parametrize(("helper", "found"), [("GetArchInt", 1), ("getSmVersion", 1), ("GetRankInt", 0)])
+def test_helpers_that_are_called_after_the_architecture(helper: str, found: int) -> None:
+    code = f"bool IsHopper(Target t) {{\n  int arch = {helper}(t);\n  return arch >= 90 && arch < 100;\n}}\n"
+    assert len(gates(code)) == found
+
+
 def test_a_variable_is_no_constant() -> None:
     code = "struct P { static int mSM; };\nint P::mSM = 0;\nvoid f() { CHECK(mSM == 80 || mSM == 90); }\n"
     assert admits(gate(code).arms[0]) == {80, 90}

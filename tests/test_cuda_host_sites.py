@@ -174,7 +174,8 @@ def test_a_name_means_the_definition_that_is_included() -> None:
     assert [u.feature for u in found.of("own.cu", "load")] == ["tma"]  # its own before that of a header
     assert [u.feature for u in found.of("use.cu", "kernel")] == ["cp-async"]
     assert found.of("elsewhere.cu", "load") == ()  # three unrelated files define it
-    assert [u.feature for u in reached({"a.cuh": files["a.cuh"]}, Includes({})).of("x.cu", "load")] == ["wgmma"]
+    assert [u.feature for u in reached({"a.cu": files["a.cuh"]}, Includes({})).of("x.cu", "load")] == ["wgmma"]
+    assert reached({"a.cuh": files["a.cuh"]}, Includes({})).of("x.cu", "load") == ()  # a header that is not included
 
 
 @pytest.mark.parametrize(

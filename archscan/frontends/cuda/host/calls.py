@@ -16,6 +16,7 @@ _MNEMONIC = re.compile(rb"(?<![\w.%])[a-z][a-z0-9_]*(?:(?:\.|::)[a-z0-9_]+)+(?=[
 _HOPS = 4
 _MOST_DEFINITIONS = 3  # a name that may mean more says nothing (`run`, `operator`)
 _MOST_FEATURES = 24
+_HEADERS = (".h", ".hh", ".hpp", ".cuh", ".inl")
 _LONGEST_BODY = 1 << 16  # of longer bodies only the beginning is read for calls
 _LONGEST_HEADER = 3000
 _DEEPEST_HEADER = 20000
@@ -177,7 +178,7 @@ class Reached:
     _known: dict[Key, tuple[Key, ...]] = field(default_factory=dict)
 
     def of(self, path: str, name: str) -> tuple[FeatureUse, ...]:
-        """What a name means in a file: its own definition, else those of what it includes, else the only one."""
+        """What a name means in a file: its own definition, else those of what it includes, else the only source's."""
         uses: dict[str, FeatureUse] = {}
         for key in self.meant(path, name):
             for use in self.features.get(key, ()):
@@ -190,7 +191,8 @@ class Reached:
         if found is None:
             files = self.definitions.get(name, ())
             near = (path,) if path in files else tuple(f for f in files if self.includes.reaches(path, f))
-            chosen = near or (files if len(files) == 1 else ())
+            alone = len(files) == 1 and not files[0].endswith(_HEADERS)  # a header that is not included is not meant
+            chosen = near or (files if alone else ())
             found = tuple((file, name) for file in chosen) if len(chosen) <= _MOST_DEFINITIONS else ()
             self._known[path, name] = found
         return found

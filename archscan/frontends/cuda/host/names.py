@@ -37,6 +37,7 @@ _COMPANIONS = frozenset(
         "value",
         "id",
         "number",
+        "int",
     ]
 )
 _PHRASES = (frozenset({"compute", "cap"}), frozenset({"compute", "capacity"}), frozenset({"ptx", "version"}))
