@@ -98,14 +98,12 @@ def _file_for_others(weighed: Weighed) -> bool:
 def _is_datacenter(text: str, weighed: Weighed) -> bool:
     """Whether "Blackwell" means 10.x and 11.x here: of the chips of that name, they alone are let in.
 
-    Not where a predicate asks for it: `is_blackwell` that knows them alone is what a newer chip suffers from.
+    Not where the name itself is what is asked: an `is_blackwell` that knows them alone is what a newer chip suffers
+    from.
     """
     shut = weighed.case.shut
-    if weighed.case.gate.kind in (Kind.RETURNED_TRUTH, Kind.FLAG):
+    asks = weighed.case.gate.kind in (Kind.RETURNED_TRUTH, Kind.FLAG, Kind.WINDOW, Kind.MACRO_DEFINITION)
+    if asks or "blackwell" not in text.lower() or shut is None:
         return False
-    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers) if shut else frozenset()
-    return (
-        "blackwell" in text.lower()
-        and {_generation(sm) for sm in taken} == {10}
-        and _generation(weighed.selection.sm) != 10
-    )
+    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers)
+    return {_generation(sm) for sm in taken} == {10} and _generation(weighed.selection.sm) != 10
