@@ -524,6 +524,13 @@ def test_helpers_that_are_called_after_the_architecture(helper: str, found: int)
     assert len(gates(code)) == found
 
 
+@pytest.mark.parametrize("name", ["major", "maj", "x"])
+def test_a_variable_that_is_asked_for_carries_the_capability(name: str) -> None:
+    asked = f"cudaDeviceGetAttribute(&{name}, cudaDevAttrComputeCapabilityMajor, 0);"
+    found = gate(f"void f() {{\n int {name} = 0;\n {asked}\n if ({name} >= 9) {{ fast(); }} else {{ slow(); }}\n}}\n")
+    assert [arm.calls for arm in found.arms] == [("fast",), ("slow",)]
+
+
 def test_a_variable_is_no_constant() -> None:
     code = "struct P { static int mSM; };\nint P::mSM = 0;\nvoid f() { CHECK(mSM == 80 || mSM == 90); }\n"
     assert admits(gate(code).arms[0]) == {80, 90}

@@ -26,6 +26,9 @@ from archscan.frontends.cuda.host.syntax import (
 )
 from archscan.frontends.cuda.host.traversal import parts, statements
 
+_ASKED = re.compile(  # variables that the driver or runtime is asked to put the capability into
+    rb"GetAttribute\s*\(\s*&\s*([\w.]+)\s*,[\s\w:]*(?:omputeCapability|COMPUTE_CAPABILITY)"
+)
 _LONGEST_HELPER = 40  # statements
 _LONG = 1500  # bytes of a function: of longer ones only statements that may matter are read
 _SHORT = 400  # bytes of a constexpr function: a predicate that a template may be tested with
@@ -264,6 +267,7 @@ class Lowering(Statements):
     def _lowered(self, visit: Visited) -> Function:
         node, body = visit.node, visit.node.child_by_field_name("body")
         self.sparse = node.end_byte - node.start_byte > _LONG
+        self.suspects.update(m.decode("utf-8", "replace") for m in _ASKED.findall(self._bytes(node)))
         before = self.data[node.start_byte : body.start_byte] if body else b""
         parameters = self._parameters(visit.header)
         return Function(
