@@ -542,6 +542,15 @@ def test_what_is_left_out_of_an_endless_function_is_said() -> None:
     assert [u.line for u in found.undecided if "left out" in u.reason] == [1]
 
 
+@pytest.mark.parametrize("use", ["return kBytes.at(sm);", "int n = kBytes.at(sm);\n return n;"])
+def test_a_table_that_throws_where_it_has_no_row(use: str) -> None:
+    table = "static const std::map<int, int> kBytes = {{80, 163 * 1024}, {90, 227 * 1024}};\n"
+    found = gate(f"{table}int f(int sm) {{\n {use}\n}}\n")
+    assert (found.kind, found.place.line, admits(found.arms[0])) == (Kind.ALLOW_LIST, 1, {80, 90})
+    assert (found.rest.does, found.rest.message) == (Does.RAISES, "std::out_of_range")
+    assert not gates(f"{table}int f(int n) {{\n {use.replace('sm', 'n')}\n}}\n")
+
+
 def test_a_table_by_pairs() -> None:
     rows = "{{8, 0}, V::a}, {{9, 0}, V::b}, {{12, 0}, V::c}"
     table = f"static const std::map<std::pair<int, int>, V> kMap = {{{rows}}};\n"

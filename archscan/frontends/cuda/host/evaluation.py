@@ -334,7 +334,19 @@ class Evaluator:
         container = owner.args[0] if owner else args[0].args[-1] if args[0].args else args[0]
         if container.name == "owner" and container.args:
             container = container.args[0]
-        listed, item = self.value(container, scope), self.value(args[-1], scope)
+        return self._held(container, args[-1], scope)
+
+    def row(self, expr: Expr, scope: Scope) -> Verdict | None:
+        """Where `table.at(sm)` has a row; None for anything else."""
+        owner = expr.args[-1] if expr.args else None
+        if expr.op is not Op.CALL or expr.name != "at" or len(expr.args) != 2 or owner is None or owner.name != "owner":
+            return None
+        found = self._held(owner.args[0], expr.args[0], scope)
+        return verdict_of(found) if found is not None else None
+
+    def _held(self, container: Expr, asked: Expr, scope: Scope) -> Value | None:
+        """The truth of a capability's being in a list or table, with the list."""
+        listed, item = self.value(container, scope), self.value(asked, scope)
         if not item.basis.arch or not listed.basis.listings:
             return None
         found = paired(listed, item, _holds)

@@ -168,6 +168,11 @@ class GateRecorder:
             if any(d.verdict.basis.arch for d in drafts):
                 self._record(Kind.CONDITIONAL_EXPRESSION, expr.args[0].place, drafts, NOTHING, scope, live)
                 return
+        if (row := self.evaluator.row(expr, scope)) is not None:
+            draft = ArmDraft(expr, row, expr.place, _picks(expr), expr.text)
+            missing = Effect(Does.RAISES, expr.place.line, "std::out_of_range")
+            self._record(Kind.ALLOW_LIST, expr.place, [draft], missing, scope, live)
+            return
         if expr.op is Op.CALL and not is_check(expr.name):
             for arg in expr.args:
                 if arg.op is Op.BINARY and arg.name in BOOLEAN and self.evaluator.value(arg, scope).basis.arch:
