@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Watch = Callable[[int, int], None]  # told (files read, files to read) now and then
 _ALONE = 1_000_000  # bytes; less is read faster in one process than processes start
-_CHUNKS = 8  # a process: enough that none waits long for the last one
+_CHUNKS = 32  # a process: none waits long for the last one, and one that has grown large is soon replaced
 
 
 @dataclass(frozen=True, slots=True)

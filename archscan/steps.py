@@ -37,12 +37,13 @@ class Wanted(NamedTuple):
     known: bytes = b""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Project:
-    """Everything linked, as `gates` needs it."""
+    """What one front end has linked, as its `gates` needs it."""
 
     context: Context
-    linked: dict[str, Any]
+    end: FrontEnd
+    linked: Any
 
 
 def index(
@@ -59,20 +60,20 @@ def index(
 def gates(
     indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int, kept: Mapping[str, Part]
 ) -> dict[str, Part]:
-    """What each front end says of the files that it found worth an index; parts of `kept` that still hold stay."""
-    project = _Project(context, {})
-    found: dict[str, Part] = {}
+    """What each front end says of the files that it found worth an index; parts of `kept` that still hold stay.
+
+    One front end after the other: what one has linked is gone before the next one links.
+    """
     quicken()
+    found: dict[str, Part] = {}
     for end in registry.front_ends(context.settings.layers, (one.path for one in indexed)):
-        mine = [one for one in indexed if end.name in dict(one.indexes)]
-        found[end.name] = Part(_about(mine), ())
-        if end.name in kept and kept[end.name].digest == found[end.name].digest:
+        mine = [one for one in indexed if any(name == end.name for name, _ in one.indexes)]
+        digest = _about(mine)
+        if end.name in kept and kept[end.name].digest == digest:
             found[end.name] = kept[end.name]
         else:
-            # Each process unpacks its own: a million small objects that forks share are copied when touched.
-            project.linked[end.name] = end.link({one.path: _index(one, end.name) for one in mine}, context)
-    facts = _gates(indexed, project, mapper, parts)
-    return {name: replace(part, files=facts[name]) if name in facts else part for name, part in found.items()}
+            found[end.name] = Part(digest, _gates(mine, end, context, mapper, parts))
+    return found
 
 
 def _about(indexed: Iterable[Indexed]) -> bytes:
@@ -83,33 +84,34 @@ def _about(indexed: Iterable[Indexed]) -> bytes:
     return digest.digest()
 
 
-def _index(one: Indexed, end: str) -> Any:
+def _blob(one: Indexed, end: FrontEnd) -> bytes:
+    return next(blob for name, blob in one.indexes if name == end.name)
+
+
+def _index(one: Indexed, end: FrontEnd) -> Any:
+    """What a front end's index of a file was, for the file as it lies now."""
     assert isinstance(one.outcome, Source)
-    return located(pickle.loads(dict(one.indexes)[end]), one.outcome.disk)
+    return located(pickle.loads(_blob(one, end)), one.outcome.disk)
 
 
 def _gates(
-    indexed: Sequence[Indexed], project: _Project, mapper: Mapper, parts: int
-) -> dict[str, tuple[FileFacts, ...]]:
-    """The facts by front end, for those that the project is linked for."""
-    trimmed = [
-        one._replace(indexes=tuple((name, blob) for name, blob in one.indexes if name in project.linked))
-        for one in indexed
-    ]
-    tasks = [one for one in trimmed if one.indexes]
-    weights = [sum(len(blob) for _, blob in one.indexes) for one in tasks]
-    found: dict[str, list[FileFacts]] = {name: [] for name in project.linked}
-    answers = _spread(mapper, partial(_gates_chunk, Shipped(project)), _chunks(tasks, parts, weights))
-    for task, answer in zip(tasks, answers, strict=True):
-        for name, facts in _lost(task, answer) if isinstance(answer, Died) else answer:
-            found[name].append(facts)
-    return {name: tuple(facts) for name, facts in found.items()}
+    indexed: Sequence[Indexed], end: FrontEnd, context: Context, mapper: Mapper, parts: int
+) -> tuple[FileFacts, ...]:
+    """The facts of all files of a front end."""
+    # Each process unpacks its own: a million small objects that forks share are copied when touched.
+    linked = end.link({one.path: _index(one, end) for one in indexed}, context)
+    tasks = [one._replace(indexes=((end.name, _blob(one, end)),)) for one in indexed]
+    chunks = _chunks(tasks, parts, [len(_blob(one, end)) for one in indexed])
+    answers = _spread(mapper, partial(_gates_chunk, Shipped(_Project(context, end, linked))), chunks)
+    return tuple(
+        _lost(task, found) if isinstance(found, Died) else found for task, found in zip(tasks, answers, strict=True)
+    )
 
 
-def _lost(one: Indexed, died: Died) -> list[tuple[str, FileFacts]]:
+def _lost(one: Indexed, died: Died) -> FileFacts:
     """What is said of a file whose process died."""
     problem = f"the process that judged it died ({died.reason}); please report it"
-    return [(name, _placed(FileFacts(one.path, one.size, problems=(problem,)), one)) for name, _ in one.indexes[:1]]
+    return _placed(FileFacts(one.path, one.size, problems=(problem,)), one)
 
 
 def _index_chunk(
@@ -146,17 +148,14 @@ def _index_one(source: Source, digest: bytes, ends: Sequence[FrontEnd], context:
     return Indexed(source.path, digest, size, replace(source, data=b""), tuple(packed))
 
 
-def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[list[tuple[str, FileFacts]]]:
-    """The facts of the files of a chunk by front end."""
-    project = shipped.value
-    layers = project.context.settings.layers
-    ends = {end.name: end for end in registry.front_ends(layers, (one.path for one in chunk))}
-    return [[(name, _facts(one, ends[name], project)) for name, _ in one.indexes] for one in chunk]
+def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[FileFacts]:
+    """The facts of the files of a chunk."""
+    return [_facts(one, shipped.value) for one in chunk]
 
 
-def _facts(one: Indexed, end: FrontEnd, project: _Project) -> FileFacts:
+def _facts(one: Indexed, project: _Project) -> FileFacts:
     try:
-        facts = end.gates(_index(one, end.name), project.linked[end.name], project.context)
+        facts = project.end.gates(_index(one, project.end), project.linked, project.context)
     except Exception as error:
         facts = FileFacts(one.path, one.size, problems=(_internal(error),))
     return _placed(facts, one)
