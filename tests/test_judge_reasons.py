@@ -219,3 +219,32 @@ def test_an_attribute_and_a_wait_in_a_header(tmp_path: Path, include: str, paire
     assert any(f.path == "norm.cu" and f.consequence.value == "race" for f in found) is paired
     advice = next(f.advice.value for f in found if f.path == "wait.cuh")
     assert (advice == "pair") is paired
+
+
+CALLED = """\
+#include <cuda_runtime.h>
+void run(cudaDeviceProp const& prop, float* x) {
+  int const sm = prop.major * 10 + prop.minor;
+  if (CONDITION) {
+    CALL(x);
+  } else {
+    general(x);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "call", "target", "count"),
+    [
+        ("prop.major == 10", "launch_sm100a", "sm103", 1),
+        ("prop.major == 10", "launch_sm100f", "sm103", 0),
+        ("prop.major == 10", "launch_sm100a", "sm100", 0),
+        ("prop.major >= 10", "launch_sm100a", "sm120", 1),
+        ("sm == 100 || sm == 120", "launch_sm100a", "sm120", 0),
+    ],
+)
+def test_a_function_named_for_one_image(tmp_path: Path, condition: str, call: str, target: str, count: int) -> None:
+    source = CALLED.replace("CONDITION", condition).replace("CALL", call)
+    found = told(tmp_path, "a.cpp", source, target)
+    assert [t for t in found if t[1] == "load_error"] == [(4, "load_error", "narrow")] * count

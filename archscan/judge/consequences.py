@@ -47,9 +47,15 @@ def _of_admission(case: Case) -> Consequence:
         return Consequence.COMPILE_ERROR if static else Consequence.RUNTIME_ERROR
     if obstacle.images:
         return Consequence.LOAD_ERROR
-    if layer in _ON_DEVICE or layer in _BUILDS:
+    here = layer is Layer.HOST and any(_is_kernel_here(n, case) for n in obstacle.needs)
+    if layer in _ON_DEVICE or layer in _BUILDS or here:
         return Consequence.COMPILE_ERROR
     return Consequence.LOAD_ERROR if case.words.binary else Consequence.RUNTIME_ERROR
+
+
+def _is_kernel_here(need: Need, case: Case) -> bool:
+    """Whether a kernel of the same file uses it, which is compiled with the file."""
+    return need.sure and bool(need.use.via) and need.path == case.gate.path
 
 
 def _of_exclusion(case: Case) -> Consequence:

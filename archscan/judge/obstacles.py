@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,9 +12,11 @@ from archscan.judge.features import COMPILED, Need, needs_when_taken
 from archscan.judge.limits import OPT_IN, Overrun, limit, lumped, source
 from archscan.judge.notes import images, shared_bytes
 from archscan.judge.project import Project
-from archscan.judge.words import words
+from archscan.judge.words import chips_named, words
 from archscan.model.gate import Gate, Kind, Layer
 from archscan.model.target import Selection
+
+_SUFFIXED = re.compile(r"(?<![a-z0-9])sm_?(\d{2,3})([af])(?![a-z0-9])", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +115,25 @@ class Obstacles:
         return Obstacle(overrun=found, variants=taken)
 
     def _foreign(self, branch: Branch, taken: int) -> Obstacle | None:
-        known = images(self.gate, branch.arm)
+        known = images(self.gate, branch.arm) or self._called(branch)
         admitted = self.catalog.universe.sms(branch.yes)
         if not any(sm in admitted for sm, _ in known) or any(self._loads(sm, suffix) for sm, suffix in known):
             return None
         return Obstacle(images=tuple(f"sm_{sm}{suffix}" for sm, suffix in known), variants=taken)
+
+    def _called(self, branch: Branch) -> tuple[tuple[int, str], ...]:
+        """The one chip or family that a called function is compiled for, as its name says: `launch_sm100a`.
+
+        Whoever names the target in the condition means it.
+        """
+        arm = self.gate.arms[branch.arm]
+        own = self.selection.sm
+        majors = {sm // 10 for sm in chips_named(arm.condition, self.catalog)}
+        named = own // 10 in majors or re.search(rf"\b{own}\b", arm.condition)
+        if self.gate.layer not in (Layer.HOST, Layer.PYTHON) or named:
+            return ()
+        found = _SUFFIXED.findall(" ".join(arm.calls))
+        return tuple(dict.fromkeys((int(sm), suffix.lower()) for sm, suffix in found))
 
     def _loads(self, sm: int, suffix: str) -> bool:
         """Whether the chip takes a compiled image of that target."""

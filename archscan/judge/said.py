@@ -11,7 +11,7 @@ from archscan.model.finding import Advice, Consequence
 from archscan.model.gate import Does, Kind, Layer
 
 _IMAGE = re.compile(r"(?:\.|_)(?:cubin|fatbin)\b", re.I)
-_NO_IMAGE = re.compile(r"\bno (?:cubin|fatbin|kernel image|image|binary)\b", re.I)
+_NO_IMAGE = re.compile(r"\bno (?:cubin|fatbin|kernel image|image|binary|wheel)\b", re.I)
 _FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 
 
