@@ -700,3 +700,62 @@ def test_joined_numbers_of_the_capability() -> None:
     assert yes(gate) == {80, 90}
     gate = deciding('".".join(str(part) for part in torch.cuda.get_device_capability()) == "12.1"')
     assert yes(gate) == {121}
+
+
+def test_key_that_a_helper_makes_is_what_the_table_is_asked_for() -> None:
+    """12.1 is looked up as sm_120: it has a row."""
+    (gate,) = gates(
+        """
+        import torch
+
+        def arch_name():
+            major, minor = torch.cuda.get_device_capability()
+            if (major, minor) == (12, 1):
+                return "sm_120"
+            return f"sm_{major}{minor}"
+
+        TEMPLATES = {"sm_90": "t90.jinja", "sm_120": "t120.jinja"}
+
+        def template():
+            return TEMPLATES[arch_name()]
+        """
+    )
+    assert (gate.kind, yes(gate, 0), yes(gate, 1)) == (Kind.TABLE, {90}, {120, 121})
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "return f'GPU ({NAMES.get(cc, \"unknown\")})'",
+        "logger.info('GPU: %s', NAMES.get(cc, 'unknown'))",
+        "need = NAMES.get(cc)\n    if need is not None and toolkit() < need:\n        raise RuntimeError(cc)",
+    ],
+)
+def test_table_that_refuses_nobody_is_no_gate(reader: str) -> None:
+    text = (
+        HEAD
+        + "NAMES = {(8, 0): 'Ampere', (9, 0): 'Hopper'}\n\ndef show():\n    cc = torch.cuda.get_device_capability()\n"
+    )
+    assert not [g for g in gates(text + f"    {reader}\n") if g.kind is Kind.TABLE]
+
+
+def test_value_that_the_chip_has_already_is_nothing_lost() -> None:
+    found = gates(
+        """
+        import torch
+
+        def version():
+            cc = torch.cuda.get_device_capability()
+            if cc[0] == 10:
+                version = 4
+            else:
+                version = 2
+            if version == 4 and cc == (10, 3):
+                version = 2
+            return version
+        """
+    )
+    gate = next(g for g in found if g.place.line == 10)
+    assert gate.reach is not None
+    reached = {t.sm for t in UNIVERSE.members(gate.reach.yes)}
+    assert 120 not in reached and {100, 103} <= reached

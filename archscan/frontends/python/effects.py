@@ -216,19 +216,24 @@ def _expression(node: Node, line: int) -> Effect:
     owner, _, method = name.rpartition(".")
     if name == "print":
         return Effect(Does.PRINTS, line, _first_text(node))
-    if (method in _LOUD and owner.rsplit(".", 1)[-1].lower() in _LOGS) or name in (
-        "warn",
-        "warnings.warn",
-        "log_info_on_rank0",
-    ):
+    if is_log(node):
         return Effect(Does.LOGS, line, _first_text(node))
-    if name in ("pytest.skip", "self.skipTest", "unittest.skip"):
+    if method == "skipTest" or name in ("pytest.skip", "unittest.skip"):
         return Effect(Does.SKIPS, line, _first_text(node))
     if _CHECKS.match(method):
         return Effect(Does.NOTHING, line)
     if method in ("append", "add", "extend") and any(word in owner.lower() for word in _ERROR_LISTS):
         return Effect(Does.REFUSES, line, _first_text(node))
     return Effect(Does.WORK, line)
+
+
+def is_log(call: Node) -> bool:
+    """Whether a call only tells something."""
+    function = field(call, "function")
+    name = text(function) if function is not None else ""
+    owner, _, method = name.rpartition(".")
+    told = method in _LOUD and owner.rsplit(".", 1)[-1].lower() in _LOGS
+    return told or name in ("print", "warn", "warnings.warn", "log_info_on_rank0")
 
 
 def _first_text(call: Node) -> str | None:

@@ -25,12 +25,15 @@ from archscan.frontends.python.blocks import ends, is_predicate, returns_in, sco
 from archscan.frontends.python.conditions import Answer, arm_answers, focus
 from archscan.frontends.python.definitions import at_definition, named_list
 from archscan.frontends.python.effects import after, block_effect, caught, effect_of
+from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.names import lookup
 from archscan.frontends.python.notes import quirk_in
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.scopes import Scope as BlockScope
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import if_arms, inner, operands, place, statements
+from archscan.frontends.python.syntax import if_arms, inner, operands, place, statements, text
 from archscan.frontends.python.tables import asks_table
+from archscan.frontends.python.values import depends, is_constant
 from archscan.model.gate import Does, Effect, Gate, Kind
 from archscan.model.truth import Truth
 
@@ -82,6 +85,8 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
     if not (varies(answers) if last else is_gate(scan, answers, [c for c, _, _ in parts], frame)):
         return
     results = [_result(block) for _, block, _ in parts]
+    behind = _behind(ladder, path)
+    results += [_returned(behind[0])] if behind else []
     if len(results) > 1 and all(results) and renames(scan, [r for r in results if r is not None], frame):
         return
     function = None if last else _predicate_around(scan, path)
@@ -90,13 +95,13 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         return
     related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
     reach = reach_of(scan, path)
-    elsewhere = _served_beside(scan, ladder, path, answers)
+    elsewhere = _served_beside(scan, ladder, path, answers) | _served_before(scan, parts, frame)
     arms = tuple(
         replace(arm, effect=overridden(arm.effect, environment)) if arm.effect.refuses else arm
         for arm in arms_of(scan, parts, answers, reach, frame)
     )
     arms = tuple(replace(arm, effect=_turned_away(arm.effect, path)) for arm in arms)
-    rest = caught(_rest(scan, ladder, path), path)
+    rest = caught(_rest(ladder, path), path)
     has_else = any(a.is_else for a in arms)
     first = next(i for i, a in enumerate(answers) if a.arch)
     condition = parts[first][0]
@@ -133,7 +138,11 @@ def _result(block: Node) -> Node | None:
     if one is not None and one.type == "expression_statement":
         one = child(one.named_children[0], "right") if one.named_children[0].type == "assignment" else None
         return inner(one) if one is not None else None
-    values = operands(one) if one is not None and one.type == "return_statement" else []
+    return _returned(one) if one is not None else None
+
+
+def _returned(statement: Node) -> Node | None:
+    values = operands(statement) if statement.type == "return_statement" else []
     return inner(values[0]) if values else None
 
 
@@ -168,16 +177,38 @@ def _served_beside(scan: ModulePass, ladder: list[Node], path: list[Node], answe
     return served
 
 
-def _rest(scan: ModulePass, ladder: list[Node], path: list[Node]) -> Effect:
+def _served_before(scan: ModulePass, parts: list[tuple[Node | None, Node, Node]], frame: Frame) -> int:
+    """The lanes on which a name already has the value that the only arm would give it."""
+    body = statements(parts[0][1]) if len(parts) == 1 else []
+    assignment = body[0].named_children[0] if len(body) == 1 and body[0].named_children else None
+    if assignment is None or assignment.type != "assignment":
+        return 0
+    left, right = child(assignment, "left"), child(assignment, "right")
+    if left is None or right is None or left.type != "identifier":
+        return 0
+    given = scan.interpreter.evaluate(right, frame)
+    before = lookup(scan.interpreter, text(left), frame, parts[0][2].start_byte)
+    if not is_constant(given) or not depends(before):
+        return 0
+    served = 0
+    for value, mask in scan.interpreter.lanes.groups(before):
+        served |= mask if is_constant(value) and type(value) is type(given) and value == given else 0
+    return served
+
+
+def _rest(ladder: list[Node], path: list[Node]) -> Effect:
     """What follows the ladder to the end of the function, for lanes that took no arm."""
-    last = ladder[-1]
-    block = path[-3] if len(path) > 2 else last
-    siblings = statements(block) if block.type in ("block", "module") else []
-    if not all(ends(b) for s in ladder for _, b in if_arms(s)):
-        return Effect(Does.NOTHING)
-    behind = after(last, siblings) or _behind_loop(path)
+    behind = _behind(ladder, path)
     effect = effect_of(behind)
     return (_next_rung(behind) or effect) if effect.refuses else effect
+
+
+def _behind(ladder: list[Node], path: list[Node]) -> list[Node]:
+    """The statements that only who took no arm gets to."""
+    block = path[-3] if len(path) > 2 else ladder[-1]
+    if block.type not in ("block", "module") or not all(ends(b) for s in ladder for _, b in if_arms(s)):
+        return []
+    return after(ladder[-1], statements(block)) or _behind_loop(path)
 
 
 def _behind_loop(path: list[Node]) -> list[Node]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
 from archscan.frontends.python.arms import ASSUMPTIONS, words_near
 from archscan.frontends.python.blocks import scope_of
-from archscan.frontends.python.conditions import always
+from archscan.frontends.python.conditions import Answer, always, answer_of
 from archscan.frontends.python.definitions import class_value, definition
-from archscan.frontends.python.effects import block_effect, caught
+from archscan.frontends.python.effects import block_effect, caught, is_log
 from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.lanewise import compare
 from archscan.frontends.python.lists import admitted, names_targets
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.syntax import arguments, inner, line_of, oneline, operands, place, statements, text
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.triggers import occurrences
-from archscan.frontends.python.values import ListV, Value, depends
+from archscan.frontends.python.values import ListV, Value, depends, is_constant
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Role
 
 if TYPE_CHECKING:
@@ -62,11 +64,10 @@ def visit_reader(scan: ModulePass, path: list[Node]) -> None:
 def _visit_imported(scan: ModulePass, owner: Node, table: Node, frame: Frame) -> None:
     """The gate of a table that another module defines, filed there: what this reader does without a row."""
     rows = _rows(scan, table, frame)
-    found = _reader(scan, scan.module.descend(owner.start_byte)) if rows else None
-    if found is not None:
+    reader = _reader(scan, scan.module.descend(owner.start_byte)) if rows else None
+    if reader is not None:
         scan.traced()
-        use = Related(scan.module.path, line_of(found[0]), Role.CALLER, oneline(found[0], 100))
-        emit_table(scan, table, rows, found[1], (use,), frame.module.descend(table.start_byte)[:-1], frame, text(owner))
+        emit_table(scan, table, rows, reader, frame.module.descend(table.start_byte)[:-1], frame, text(owner))
 
 
 def _rows(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value]]:
@@ -88,42 +89,49 @@ def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
     left = child(assignment, "left") if assignment is not None else None
     name = text(left) if left is not None and left.type == "identifier" else ""
     scan.traced()
-    rest, related, is_read = _readers(scan, name, table, frame) if name else (Effect(Does.NOTHING), (), False)
-    if not is_read:
-        return
-    emit_table(scan, table, rows, rest, related, path, frame, name)
+    reader = _first_reader(scan, name, table) if name else None
+    if reader is not None:
+        emit_table(scan, table, rows, reader, path, frame, name)
 
 
-def _readers(scan: ModulePass, name: str, table: Node, frame: Frame) -> tuple[Effect, tuple[Related, ...], bool]:
-    """What the first reader that indexes the table with the target does without a row."""
+def _first_reader(scan: ModulePass, name: str, table: Node) -> Reader | None:
+    """The first reader in the module that indexes the table with the target."""
     for offset in occurrences(scan.module.data, name.encode()):
-        if table.start_byte <= offset < table.end_byte:
-            continue
-        path = scan.module.descend(offset)
-        found = _reader(scan, path)
-        if found is not None:
-            node, effect = found
-            return effect, (Related(scan.module.path, line_of(node), Role.CALLER, oneline(node, 100)),), True
-    return Effect(Does.NOTHING), (), False
+        if not table.start_byte <= offset < table.end_byte:
+            found = _reader(scan, scan.module.descend(offset))
+            if found is not None:
+                return found
+    return None
 
 
-def _reader(scan: ModulePass, path: list[Node]) -> tuple[Node, Effect] | None:
+@dataclass(frozen=True)
+class Reader:
+    """Where a table is read with the target: what happens without a row, and what the key is on every target."""
+
+    node: Node
+    effect: Effect
+    key: Value
+
+
+def _reader(scan: ModulePass, path: list[Node]) -> Reader | None:
     for i in range(len(path) - 1, 0, -1):
         node = path[i - 1]
         if node.type == "subscript" and path[i] == child(node, "value"):
             key = child(node, "subscript")
-            if key is not None and _asks(scan, key, path[:i]):
-                return node, caught(Effect(Does.RAISES, line_of(node), None, "KeyError"), path[:i])
+            if key is not None and depends(value := _key(scan, key, path[:i])):
+                effect = caught(Effect(Does.RAISES, line_of(node), None, "KeyError"), path[:i])
+                return Reader(node, effect, value)
         if node.type == "call" and text(child(node, "function") or node).endswith(".get"):
             positional, _ = arguments(node)
-            if positional and _asks(scan, positional[0], path[:i]):
-                return node, _missing(positional, node, path[:i])
+            if positional and depends(value := _key(scan, positional[0], path[:i])) and not _is_shown(path[:i]):
+                missing = _missing(positional, node, path[:i])
+                return Reader(node, missing, value) if missing is not None else None
         if (
             node.type == "comparison_operator"
             and any(c.type in ("in", "not in") for c in node.children_by_field_name("operators"))
-            and _asks(scan, operands(node)[0], path[:i])
+            and depends(value := _key(scan, operands(node)[0], path[:i]))
         ):
-            return node, _refused(node, path[:i])
+            return Reader(node, _refused(node, path[:i]), value)
     return None
 
 
@@ -151,8 +159,8 @@ def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
     return (scan.module.path, table.start_byte, Kind.TABLE.value) in scan.found.gates
 
 
-def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect:
-    """What `.get` without a row leads to: the default, or what the test for None after it does."""
+def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect | None:
+    """What `.get` without a row leads to: the default, or what the test for None after it does; None if no harm."""
     default = positional[1] if len(positional) > 1 else None
     if default is not None and default.type != "none":
         return Effect(Does.ASSIGNS, line_of(node), None, oneline(default, 80))
@@ -164,26 +172,50 @@ def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect:
             if statement.start_byte > node.start_byte and statement.type == "if_statement":
                 condition = child(statement, "condition")
                 wanted = (f"{text(left)} is None", f"not {text(left)}")
+                if condition is not None and _refuses_rows(condition, text(left), statement):
+                    return None
                 if condition is not None and oneline(condition).strip("()") in wanted:
                     body = child(statement, "consequence")
                     return block_effect(body) if body is not None else Effect(Does.REFUSES)
     return Effect(Does.ASSIGNS, line_of(node), None, "None")
 
 
-def _asks(scan: ModulePass, key: Node, path: list[Node]) -> bool:
-    return depends(scan.interpreter.evaluate(key, scan.frame([*path, key])))
+def _refuses_rows(condition: Node, name: str, statement: Node) -> bool:
+    """Whether only who has a row may be refused: `if need is not None and toolkit < need: raise`."""
+    block = child(statement, "consequence")
+    asked = oneline(condition).strip("()")
+    return asked.startswith(f"{name} is not None and ") and block is not None and block_effect(block).refuses
+
+
+def _key(scan: ModulePass, key: Node, path: list[Node]) -> Value:
+    return scan.interpreter.evaluate(key, scan.frame([*path, key]))
+
+
+def _is_shown(path: list[Node]) -> bool:
+    """Whether what a table holds only goes into a text or a log: a name for people, no choice."""
+    for node in reversed(path):
+        if node.type == "interpolation" or (node.type == "call" and is_log(node)):
+            return True
+        if node.type.endswith("_statement") or node.type == "block":
+            return False
+    return False
 
 
 def emit_table(
-    scan: ModulePass, table: Node, rows: list[tuple[Node, Value]], rest: Effect,
-    related: tuple[Related, ...], path: list[Node], frame: Frame, name: str,
-) -> None:  # fmt: skip
+    scan: ModulePass,
+    table: Node,
+    rows: list[tuple[Node, Value]],
+    reader: Reader,
+    path: list[Node],
+    frame: Frame,
+    name: str,
+) -> None:
     """Adds the gate of a table, a row per arm."""
     module = frame.module
     reach = reach_of(scan, path) if module is scan.module else always(scan.interpreter)
     arms = []
     for pair, key in rows:
-        own = admitted(scan.interpreter, ListV((key,)), "")
+        own = _row_answer(scan, reader, key, pair)
         value = child(pair, "value")
         if own is None or value is None:
             continue
@@ -194,9 +226,18 @@ def emit_table(
             effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120)),
             unknowns=effective.unknowns, assumes=effective.assumes, body=place(value, module.data),
         ))  # fmt: skip
+    use = Related(scan.module.path, line_of(reader.node), Role.CALLER, oneline(reader.node, 100))
     if arms:
         scan.add(Gate(
             path=module.path, layer=Layer.PYTHON, kind=Kind.TABLE, place=place(table, module.data),
-            arms=tuple(arms), rest=rest, scope=scope_of(path), reach=reach.truth, related=related,
+            arms=tuple(arms), rest=reader.effect, scope=scope_of(path), reach=reach.truth, related=(use,),
             near=words_near(scan, table, path), symbols=(name,) if name else (), assumptions=ASSUMPTIONS,
         ))  # fmt: skip
+
+
+def _row_answer(scan: ModulePass, reader: Reader, key: Value, pair: Node) -> Answer | None:
+    """Which targets take a row: those whose key the reader makes so, `sm_120` for 12.1; else those that it names."""
+    known = all(is_constant(one) for one, _ in scan.interpreter.lanes.groups(reader.key))
+    if not known:
+        return admitted(scan.interpreter, ListV((key,)), "")
+    return answer_of(scan.interpreter, compare(scan.interpreter.lanes, "==", reader.key, key), pair)
