@@ -24,13 +24,18 @@ from itertools import islice
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+_CONDITIONS = [  # the quick ones first
+    "tests/test_condition_operators.py",
+    "tests/test_cuda_expansion.py",
+    "tests/test_cuda_conditions.py",
+    "tests/test_robustness_conditions.py",
+]
 SUBJECTS = {
     "archscan.model.truth": ["tests/test_model_truth.py"],
-    "archscan.frontends.cuda.conditions": [  # the quick ones first
-        "tests/test_condition_operators.py",
-        "tests/test_cuda_conditions.py",
-        "tests/test_robustness_conditions.py",
-    ],
+    "archscan.frontends.cuda.conditions": _CONDITIONS,
+    "archscan.frontends.cuda.tokens": _CONDITIONS,
+    "archscan.frontends.cuda.expansion": _CONDITIONS,
+    "archscan.frontends.cuda.expressions": _CONDITIONS,
 }
 PYTEST = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
 LEAST = 0.9
@@ -81,8 +86,8 @@ def source_of(module: str) -> str:
 
 def _changes(tree: ast.Module) -> Iterator[tuple[int, str, Callable[[], object]]]:
     """(line, description, function that makes the change) for everything that can be changed."""
-    limits = _limits(tree)
-    for node in ast.walk(tree):
+    spared = _limits(tree) | _annotations(tree)
+    for node in (node for node in ast.walk(tree) if node not in spared):
         line = getattr(node, "lineno", 0)
         for attribute in ("op",):
             operator = getattr(node, attribute, None)
@@ -102,7 +107,7 @@ def _changes(tree: ast.Module) -> Iterator[tuple[int, str, Callable[[], object]]
                 if isinstance(node, ast.While) and value:
                     continue
                 yield line, f"test -> {value}", lambda node=node, v=value: setattr(node, "test", ast.Constant(v))
-        if isinstance(node, ast.Constant) and type(node.value) is int and node not in limits:
+        if isinstance(node, ast.Constant) and type(node.value) is int:
             yield line, f"{node.value} -> {node.value + 1}", lambda node=node: setattr(node, "value", node.value + 1)
         if isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant):
             yield line, "return -> None", lambda node=node: setattr(node, "value", ast.Constant(None))
@@ -127,6 +132,16 @@ def _limits(tree: ast.Module) -> set[ast.AST]:
             found.add(node.value)
         if isinstance(node, ast.keyword) and node.arg == "maxsize":
             found.add(node.value)
+    return found
+
+
+def _annotations(tree: ast.Module) -> set[ast.AST]:
+    """The nodes of annotations: they are never evaluated."""
+    found: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if annotation is not None:
+                found |= set(ast.walk(annotation))
     return found
 
 
@@ -182,6 +197,7 @@ def survivors(wanted: list[Mutant], jobs: int) -> list[Mutant]:
                 done, status = process, 1
             if done:
                 del running[process]
+                print(f"\r{len(wanted) - len(waiting) - len(running)}/{len(wanted)}", end="\r", file=sys.stderr)
                 if status == 0:
                     alive.append(number)
     return [wanted[number] for number in sorted(alive)]

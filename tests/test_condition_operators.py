@@ -239,4 +239,76 @@ def test_answers_are_remembered_by_the_states_behind_them() -> None:
     one, two = defined(A="B", B="1"), defined(A="B", B="0")
     assert evaluator.answer("A", one.__getitem__).truth.yes == ALL
     assert evaluator.answer("A", two.__getitem__).truth.no == ALL
-    assert evaluator.answer("A", one.__getitem__) is evaluator.answer("A", one.__getitem__)
+    again = evaluator.answer("A", one.__getitem__)
+    assert again.truth.yes == ALL
+    assert evaluator.answer("A", one.__getitem__) is again
+
+
+def nested(depth: int) -> str:
+    return "(" * depth + "1" + ")" * depth
+
+
+@pytest.mark.parametrize(
+    ("within", "beyond"),
+    [
+        (nested(60), nested(61)),
+        ("(1) && " + nested(60), "(1) && " + nested(61)),
+        (" && ".join(["(1)"] * 200), ""),
+        ("!" * 1000 + "1", "!" * 1001 + "1"),
+        ("1 + " + " + ".join(f"Z{n}" for n in range(150)), "1 + " + " + ".join(f"Z{n}" for n in range(151))),
+        ("9" * 1000, "9" * 1001),
+    ],
+)
+def test_limits_are_where_they_are_said_to_be(within: str, beyond: str) -> None:
+    zero = uniform(UNDEFINED, ALL)
+    assert Evaluator(ALL).answer(within, lambda name: zero).truth.word(1) in ("yes", "no")
+    assert Evaluator(ALL).answer(beyond, lambda name: zero).truth.word(1) == "unknown"
+
+
+@pytest.mark.parametrize(("ways", "known"), [(96, True), (97, False)])
+def test_a_universe_may_be_split_in_96_ways(ways: int, known: bool) -> None:
+    everything = (1 << ways) - 1
+    state = state_of({Definition(None, f"0 + {n}"): 1 << n for n in range(ways)})
+    answer = Evaluator(everything).answer("X > 4", {"X": state}.__getitem__)
+    assert answer.truth.known(everything) == known
+    if known:
+        assert answer.truth.no == 0b11111
+        assert answer.truth.yes == everything & ~0b11111
+
+
+def test_a_call_of_an_unknown_macro_is_skipped_whole() -> None:
+    states = defined(ONE="1")
+    assert word("F((1), (2), 3) || ONE", states) == "yes"
+    assert word("F((1), 2) && !ONE", states) == "no"
+    assert word("F((1)) (ONE)", states) == "unknown"
+
+
+def test_bodies_with_half_a_pair_of_parentheses() -> None:
+    states = defined(CLOSED="15)", OPENED="(15", NUMBER=" ( 15 ) ", WRAPPED="(15) + (1)")
+    assert word("(CLOSED == 15", states) == "yes"
+    assert word("OPENED ) == 15", states) == "yes"
+    assert word("NUMBER == 15 && WRAPPED == 16", states) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELF", "unknown"),  # a name within itself stays a name, and that name is this macro
+        ("TWICE == 4", "yes"),
+        ("A1 == 3", "yes"),
+        ("defined(A1) && defined A2", "yes"),
+        ("IF_DEFINED", "yes"),
+        ("defined(SELF) + defined(A1) == 2", "yes"),
+        ("HUGE > 0", "unknown"),
+    ],
+)
+def test_macros_without_parameters(text: str, expected: str) -> None:
+    states = defined(
+        SELF="SELF + 1",
+        TWICE="A2 + A2",
+        A1="A2 + 1",
+        A2="2",
+        IF_DEFINED="defined(A1) && defined A2",
+        HUGE="1 + " * 5000,
+    )
+    assert word(text, states) == expected
