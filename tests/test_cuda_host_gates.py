@@ -551,6 +551,18 @@ def test_a_table_that_throws_where_it_has_no_row(use: str) -> None:
     assert not gates(f"{table}int f(int n) {{\n {use.replace('sm', 'n')}\n}}\n")
 
 
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [("m.sm == sm", 1), ("sm == m.sm", 1), ("m.smem == sm", 0), ("m.sm == n", 0), ("m.sm < sm", 0)],
+)
+def test_a_loop_that_looks_for_a_row(condition: str, found: int) -> None:
+    table = 'static constexpr std::array<Meta, 2> kMetas{{ {80, "a", 65536}, {120, "b", 98304} }};\n'
+    loop = f"for (const auto& m : kMetas) {{ if ({condition}) return m; }}"
+    gates_ = [g for g in gates(f"{table}const Meta& f(int sm, int n) {{\n {loop}\n throw 1;\n}}\n") if g.place.line < 3]
+    assert [(g.kind, g.place.line, admits(g.arms[0])) for g in gates_] == [(Kind.ALLOW_LIST, 1, {80, 120})] * found
+    assert [g.rest.does for g in gates_] == [Does.RAISES] * found
+
+
 def test_a_table_by_pairs() -> None:
     rows = "{{8, 0}, V::a}, {{9, 0}, V::b}, {{12, 0}, V::c}"
     table = f"static const std::map<std::pair<int, int>, V> kMap = {{{rows}}};\n"

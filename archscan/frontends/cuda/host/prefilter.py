@@ -30,6 +30,9 @@ _SOURCES = (
 )  # fmt: skip
 
 _REVERSED = re.compile(rb"\x01?(?:sm|cc|arch|major)(?:_?(?:v|major|\W|\Z)|_\W)")  # after a number and an operator
+_LOOPED = re.compile(  # for (auto& m : table) if (m.sm == sm)
+    rb"for\([^;(){}]*:[^;(){}]*\{?\s*if\([^;{}]*?(?:sm|cc|arch|capability|version)_?\x01\x01"
+)
 _CHECKED = re.compile(  # CHECK_GE(prop.major, 9)
     rb"_(?:eq|ne|lt|le|gt|ge)\([^;{}]*?(?:sm|sm_|cc|arch|major|capability|version|_num),"
     rb"(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])|[\w:]*sm_?\d)"
@@ -74,6 +77,8 @@ def _asks(data: bytes) -> bool:
     if _compares(squeezed) or any(asked in squeezed for asked in _ASKED) or _divides(squeezed):
         return True
     if (b"check_" in squeezed or b"expect_" in squeezed or b"assert_" in squeezed) and _CHECKED.search(squeezed):
+        return True
+    if b"for(" in squeezed and _LOOPED.search(squeezed):
         return True
     if b"ifconstexpr(" in squeezed and _CONSTEXPR.search(squeezed):
         return True

@@ -165,7 +165,9 @@ class Statements(Expressions):
                 return [Leave(node.type.split("_")[0])]
             case "for_statement" | "while_statement" | "do_statement" | "for_range_loop":
                 body = node.child_by_field_name("body")
-                return [Loop(self._block([body], after))] if body else []
+                block = self._block([body], after) if body else ()
+                looked_up = self._looked_up(node, block, after) if node.type == "for_range_loop" else None
+                return [looked_up or Loop(block)] if body else []
             case "declaration":
                 return self._local(node, after)
             case "expression_statement":
@@ -187,6 +189,24 @@ class Statements(Expressions):
                 return []
             case _:
                 return []
+
+    def _looked_up(self, node: Node, block: Block, after: tuple[Node, ...]) -> Branch | None:
+        """`for (m : table) if (m.sm == sm) return m;` as the question whether the table has a row for it."""
+        branch = block[0] if len(block) == 1 else None
+        declarator, container = node.child_by_field_name("declarator"), node.child_by_field_name("right")
+        if not isinstance(branch, Branch) or len(branch.options) != 1 or not declarator or not container:
+            return None
+        option, row = branch.options[0], self._declared(declarator)
+        condition = option.condition
+        if condition is None or condition.name != "==" or not option.summary.exits:
+            return None
+        asked = [a for a in condition.args if not _is_of_row(a, row)]
+        if len(asked) != 1:
+            return None
+        owner = Expr(Op.OPAQUE, condition.place, self.text(container), "owner", args=(self.expr(container),))
+        held = Expr(Op.CALL, condition.place, condition.text, "contains", args=(asked[0], owner))
+        rest = self._effect_of(after) if after else branch.rest
+        return replace(branch, options=(replace(option, condition=held),), rest=rest)
 
     def _directive_options(self, node: Node, after: tuple[Node, ...]) -> Iterable[tuple[Expr | None, Block]]:
         guard = self._guard(node) if node.type != "preproc_else" else None
@@ -408,6 +428,13 @@ class Statements(Expressions):
             lines.append(self.text(previous))
             previous = previous.prev_sibling
         return "\n".join(reversed(lines))
+
+
+def _is_of_row(expr: Expr, row: str) -> bool:
+    """Whether an expression is an entry of a list of capabilities, or the capability in a row of a table."""
+    if expr.op is Op.FIELD:
+        return expr.args[0].name == row and (expr.name == "first" or seed_of(expr.name) is not None)
+    return expr.op is Op.NAME and expr.name == row
 
 
 def _cut_off_condition(node: Node) -> Node | None:
