@@ -71,7 +71,7 @@ class Lowering(Statements):
         self.helpers = frozenset(f.name for f in self.functions if len(f.name) > 3 and _answers(f))
         called = {name: f"{name}(".encode() for name in self.helpers}
         called |= {name: name.encode() for name in self.suspects if is_member(name) or name in self.named}
-        for visit in self.visited if called else ():
+        for visit in tuple(self.visited) if called else ():  # reading again meets inner functions again
             text = self._bytes(visit.node)
             if any(key in text for name, key in called.items() if name != visit.name):
                 kept = len(self.functions)
