@@ -1,13 +1,15 @@
 """Property fuzzing of everything that reads what others wrote: no input crashes it, whatever it says is consistent.
 
-ARCHSCAN_FUZZ_EXAMPLES sets the number of inputs for each test (the nightly job takes 20,000). Inputs that once failed
-are kept in tests/data/fuzz/ and run first.
+ARCHSCAN_FUZZ_EXAMPLES sets the number of inputs for each test (the nightly job takes 20,000). What scripts/fuzz.py
+found to reach much code, and what once failed, is kept in tests/data/fuzz/ and run too.
 """
 # ruff: noqa: E501  the tables of pieces
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -82,9 +84,20 @@ def test_build_files(data: bytes, path: str) -> None:
     check(data, path)
 
 
-@pytest.mark.parametrize("path", sorted(CORPUS.glob("*")) if CORPUS.is_dir() else [], ids=lambda path: path.name)
-def test_inputs_that_once_failed(path: Path) -> None:
-    check(path.read_bytes(), path.name)
+def _fuzz_targets() -> dict[str, Any]:
+    spec = importlib.util.spec_from_file_location("fuzz", Path(__file__).parents[1] / "scripts" / "fuzz.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return dict(module.TARGETS)
+
+
+@pytest.mark.parametrize("target", sorted(path.name for path in CORPUS.iterdir()))
+def test_inputs_that_reach_much_code_or_once_failed(target: str) -> None:
+    for path in sorted((CORPUS / target).iterdir()):
+        began = time.process_time()
+        _fuzz_targets()[target](path.read_bytes())
+        assert time.process_time() - began < 5, path.name
 
 
 def _yaml(value: Any) -> bytes:
