@@ -759,3 +759,38 @@ def test_value_that_the_chip_has_already_is_nothing_lost() -> None:
     assert gate.reach is not None
     reached = {t.sm for t in UNIVERSE.members(gate.reach.yes)}
     assert 120 not in reached and {100, 103} <= reached
+
+
+BOUNDS = """
+import torch
+
+class Base:
+    @classmethod
+    def get_min_capability(cls) -> int:
+        raise NotImplementedError
+
+class Fp8(Base):
+    @classmethod
+    def get_min_capability(cls) -> int:
+        return 89
+
+class Any(Base):
+    @classmethod
+    def get_min_capability(cls) -> int:
+        return -1
+"""
+
+
+def test_method_that_returns_a_minimum_is_a_window() -> None:
+    text = BOUNDS + (
+        "\ndef load(config):\n    capability = torch.cuda.get_device_capability()\n"
+        "    if capability[0] * 10 + capability[1] < config.get_min_capability():\n"
+        "        raise ValueError('not supported')\n"
+    )
+    (gate,) = gates(text)
+    assert (gate.kind, gate.place.line, gate.rest.message) == (Kind.WINDOW, 12, "not supported")
+    assert {89, 90, 100, 120} <= yes(gate) and {80, 86} <= no(gate)
+
+
+def test_minimum_that_nobody_compares_is_no_gate() -> None:
+    assert not gates(BOUNDS)

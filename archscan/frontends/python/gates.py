@@ -30,7 +30,7 @@ from archscan.frontends.python.syntax import line_of, operands, text
 from archscan.frontends.python.tables import visit_pair, visit_reader, visit_rows
 from archscan.frontends.python.triggers import occurrences
 from archscan.frontends.python.values import FuncV, PartialV, depends
-from archscan.frontends.python.windows import visit_bound, visit_call, visit_class_list
+from archscan.frontends.python.windows import visit_bound, visit_bound_method, visit_call, visit_class_list
 from archscan.model.gate import FeatureUse, Gate, Kind
 
 _COMMON = frozenset(
@@ -247,6 +247,7 @@ _VISITORS = {
     "assignment": visit_assignments,
     "if_clause": visit_filter,
     "match_statement": visit_match,
+    "function_definition": visit_bound_method,
     "keyword_argument": visit_keyword,
     "argument_list": visit_argument,
     "decorator": visit_decorator,

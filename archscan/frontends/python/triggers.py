@@ -27,7 +27,8 @@ _TELLING = (
 _DECIDES = re.compile(
     rb"\A(?:if|elif|assert|return|while|and|or|not|case|match)\b.*[(\w]|[<>=!]=|\s[<>]\s|\bif\b.+(?:\belse\b|:|\Z)"
     rb"|\b(?:not )?in\s+[\w(\[{]|\A@|\A[(\"'].*:|[=(:]\s*[\[{(]\s*(?:$|[(\d\"'])|\b(?:and|or)\b.*[.(_]|\bnot \w+[.(_]"
-    rb"|supported_major|(?:require|check|ensure|assert|validate|verify)\w*\(|(?i:\b\w*_?(?:min|max)\w*\s*[:=])|gencode|=.*(?:\b_?(?:is|has|supports?|can)_\w+\(|apability|get_\w*sm\b|compute_cap)"
+    rb"|supported_major|\A(?:async )?def get_(?:min|max)|(?:require|check|ensure|assert|validate|verify)\w*\("
+    rb"|(?i:\b\w*_?(?:min|max)\w*\s*[:=])|gencode|=.*(?:\b_?(?:is|has|supports?|can)_\w+\(|apability|get_\w*sm\b|compute_cap)"
 )
 _OPERAND = re.compile(rb"[\w.]+(?:\([\w., ]*\))?(?:\.\w+)*")
 _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")

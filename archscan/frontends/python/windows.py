@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.blocks import returns_in
 from archscan.frontends.python.calls import outcome_of
 from archscan.frontends.python.classes import mro
 from archscan.frontends.python.conditions import Answer, always, answer_of, focus
@@ -16,8 +17,10 @@ from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.knowledge import Requirement, is_check
 from archscan.frontends.python.lanewise import compare
 from archscan.frontends.python.lists import admitted, emit, names_targets, not_raised, raise_effect
-from archscan.frontends.python.syntax import arguments, inner, line_of, oneline, template, text
+from archscan.frontends.python.modules import Module
+from archscan.frontends.python.syntax import arguments, inner, line_of, oneline, operands, template, text
 from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.triggers import occurrences
 from archscan.frontends.python.values import Capability, Value, depends
 from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role
 
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
     from archscan.frontends.python.gates import ModulePass
 
 _BOUND = re.compile(
-    r"(?i)^_?(?:cuda_)?(min|max)(?:imum)?_?(?:supported_?)?(?:device_|compute_|cuda_)*(?:cc|sm|arch|capability|compute_cap)$"
+    r"(?i)^_?(?:get_)?(?:cuda_)?(min|max)(?:imum)?_?(?:supported_?)?"
+    r"(?:device_|compute_|cuda_)*(?:cc|sm|arch|capability|compute_cap)$"
 )
 
 
@@ -51,6 +55,49 @@ def visit_bound(scan: ModulePass, path: list[Node]) -> bool:
     rest, related = _bound_reader(scan, frame, [name for _, _, name in bounds.values()])
     emit(scan, Kind.WINDOW, spot, own, rest, related, path, frame, Layer.PYTHON, cls)
     return True
+
+
+def visit_bound_method(scan: ModulePass, path: list[Node]) -> None:
+    """`def get_min_capability(cls): return 80`: a window of the class, as those read it that compare what it returns."""
+    function, name = path[-2], child(path[-2], "name")
+    bound = _BOUND.match(text(name)) if name is not None and name == path[-1] else None
+    cls = next((n for n in reversed(path) if n.type == "class_definition"), None)
+    returned = [operands(r)[0] for r in returns_in(function) if operands(r)]
+    if bound is None or name is None or cls is None or len(returned) != 1 or not scan.once(function, "bound"):
+        return
+    frame = scan.frame(scan.module.descend(returned[0].start_byte))
+    value = scan.interpreter.evaluate(returned[0], frame)
+    own, spot = _window(scan, {bound[1].lower(): (returned[0], value, text(name))})
+    reader = _method_reader(scan, text(name)) if own is not None else None
+    if own is not None and spot is not None and reader is not None:
+        scan.traced()
+        emit(scan, Kind.WINDOW, spot, own, *reader, path, frame, Layer.PYTHON, cls)
+
+
+def _method_reader(scan: ModulePass, name: str) -> tuple[Effect, tuple[Related, ...]] | None:
+    """What the code does that compares what a method of that name returns, and refuses."""
+    memo = scan.interpreter.graph.memo
+    key = ("reader", name)
+    if key not in memo:
+        found = (
+            _refusing_test(scan.interpreter.graph.modules[path], name) for path in sorted(scan.users.get(name, ()))
+        )
+        memo[key] = next((one for one in found if one is not None), None)
+    return memo[key]  # type: ignore[no-any-return]
+
+
+def _refusing_test(module: Module, name: str) -> tuple[Effect, tuple[Related, ...]] | None:
+    for offset in occurrences(module.data, name.encode()):
+        path = module.descend(offset)
+        at = next((i for i in range(len(path) - 1, 0, -1) if path[i].type in ("if_statement", "elif_clause")), 0)
+        if not at or at + 1 >= len(path) or path[at + 1] != child(path[at], "condition"):
+            continue
+        block = child(path[at], "consequence")
+        effect = block_effect(block) if block is not None else Effect(Does.NOTHING)
+        if effect.refuses:
+            where = Related(module.path, line_of(path[at]), Role.DEFINITION, oneline(path[at + 1], 100))
+            return effect, (where,)
+    return None
 
 
 def visit_class_list(scan: ModulePass, path: list[Node]) -> bool:
