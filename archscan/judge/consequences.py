@@ -128,7 +128,8 @@ def _of_skipping(case: Case) -> Consequence:
     if case.gate.kind is Kind.TEST_SKIP or case.file.origin is Origin.TEST:
         return Consequence.NO_EFFECT
     builds = case.gate.layer in _BUILDS or case.gate.kind in (Kind.BUILD_FLAG, Kind.BUILD_LIST)
-    if builds or _names_images(case) or _is_build_script(case):
+    gathers = case.gate.layer is Layer.PYTHON and case.gate.scope is None and case.gate.kind is not Kind.WINDOW
+    if builds or gathers or _names_images(case) or _is_build_script(case):  # a script gathers what to build
         return Consequence.LOAD_ERROR
     return Consequence.SLOW_FALLBACK
 
