@@ -10,7 +10,6 @@ import argparse
 import ast
 import contextlib
 import gc
-import importlib.util
 import os
 import random
 import select
@@ -20,8 +19,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 _CONDITIONS = [  # the quick ones first
@@ -154,28 +158,38 @@ def killed(mutant: Mutant) -> int:
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, 1)
         os.dup2(sink, 2)
-        _install(mutant)
+        sys.meta_path.insert(0, _Finder(mutant))
         import pytest
         from hypothesis import Phase, settings
 
         # The same inputs for every mutant, and none made smaller: that one fails is all that is asked.
         settings.register_profile("mutants", phases=[Phase.generate], derandomize=True, database=None)
         settings.load_profile("mutants")
-        code = pytest.main([*PYTEST, *SUBJECTS[mutant.module]])
+        code = pytest.main([*PYTEST, *SUBJECTS[mutant.module]], plugins=[_Impatient()])
         os._exit(0 if code == 0 else 1)
     except BaseException:
         os._exit(1)
 
 
-def _install(mutant: Mutant) -> None:
-    """The mutated module in place of the real one."""
-    spec = importlib.util.find_spec(mutant.module)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[mutant.module] = module
-    parent, _, name = mutant.module.rpartition(".")
-    exec(compile(mutant.tree(), f"<mutant of {mutant.module}>", "exec"), module.__dict__)
-    setattr(importlib.import_module(parent), name, module)
+class _Impatient:
+    """A plugin that ends the process at the first failure: nobody reads the report."""
+
+    def pytest_exception_interact(self) -> None:
+        """Says that the mutant is noticed."""
+        os._exit(1)
+
+
+@dataclass(frozen=True)
+class _Finder(MetaPathFinder, Loader):
+    """Imports the mutant where its module is asked for."""
+
+    mutant: Mutant
+
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        return spec_from_loader(name, self) if name == self.mutant.module else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(compile(self.mutant.tree(), f"<mutant of {self.mutant.module}>", "exec"), module.__dict__)
 
 
 def survivors(wanted: list[Mutant], jobs: int) -> list[Mutant]:
@@ -209,7 +223,7 @@ def _warm_up() -> None:
     import pytest  # noqa: F401
 
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-    importlib.import_module("archscan.catalog").load()
+    import_module("archscan.catalog").load()
     for name in [name for name in sys.modules if name.startswith(("archscan.frontends", "archscan.model"))]:
         del sys.modules[name]
     gc.freeze()
