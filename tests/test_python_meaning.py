@@ -794,3 +794,50 @@ def test_method_that_returns_a_minimum_is_a_window() -> None:
 
 def test_minimum_that_nobody_compares_is_no_gate() -> None:
     assert not gates(BOUNDS)
+
+
+def test_classes_that_are_gone_through_answer_for_themselves() -> None:
+    """Some class takes every chip: what each of them leaves out is still said."""
+    found = gates(
+        """
+        import torch
+
+        class Umma:
+            @staticmethod
+            def supported():
+                return torch.cuda.get_device_capability()[0] == 10
+
+        class Mma:
+            @staticmethod
+            def supported():
+                return torch.cuda.get_device_capability()[0] != 10
+
+        def pick():
+            for cls in (Umma, Mma):
+                if cls.supported():
+                    return cls
+            raise ValueError("none")
+        """
+    )
+    assert [g.place.line for g in found] == [7, 12]
+    assert yes(found[0]) == {100, 103}
+
+
+def test_table_with_a_row_for_the_others() -> None:
+    (gate,) = gates(
+        """
+        import torch
+
+        SETTINGS = {
+            "sm_80": {"stages": 3},
+            "sm_90": {"stages": 5},
+            "default": {"stages": 2},
+        }
+
+        def settings():
+            major, minor = torch.cuda.get_device_capability()
+            return SETTINGS.get(f"sm_{major}{minor}", SETTINGS["default"])
+        """
+    )
+    assert gate.kind is Kind.TABLE and len(gate.arms) == 2
+    assert gate.rest.value == 'SETTINGS["default"]'

@@ -12,7 +12,7 @@ from archscan.frontends.python.operations import LONGEST_LOOP, item_of
 from archscan.frontends.python.scopes import Binding
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import operands, statements, text
-from archscan.frontends.python.values import Unknown, Value, depends
+from archscan.frontends.python.values import DictV, Unknown, Value, depends, is_constant
 
 if TYPE_CHECKING:
     from archscan.frontends.python.evaluate import Interpreter
@@ -63,8 +63,15 @@ def _holds(loop: Node | None, condition: Node) -> bool:
 
 def _items(interpreter: Interpreter, loop: Binding, frame: Frame) -> tuple[Value, ...]:
     assert loop.value is not None
-    items = items_of(interpreter.lanes, interpreter.evaluate(loop.value, frame))
-    return items if items is not None and 1 < len(items) <= LONGEST_LOOP else ()
+    items = items_of(interpreter.lanes, interpreter.evaluate(loop.value, frame)) or ()
+    return items if 1 < len(items) <= LONGEST_LOOP and all(_is_data(item) for item in items) else ()
+
+
+def _is_data(item: Value) -> bool:
+    """Whether an item is a row of data: classes and functions that are gone through answer for themselves."""
+    if isinstance(item, tuple):
+        return all(_is_data(part) for part in item)
+    return is_constant(item) or isinstance(item, DictV)
 
 
 def _identifiers(node: Node) -> set[str]:

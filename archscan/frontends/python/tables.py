@@ -71,11 +71,17 @@ def _visit_imported(scan: ModulePass, owner: Node, table: Node, frame: Frame) ->
 
 
 def _rows(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value]]:
-    """The rows of a dict with the values of their keys, if all of these are targets."""
+    """The rows of a dict with the values of their keys, if these are targets; a row for the others is none of them."""
     pairs = [p for p in operands(table) if p.type == "pair"] if table.type == "dictionary" else []
     keys = [scan.interpreter.evaluate(k, frame) for p in pairs if (k := child(p, "key")) is not None]
-    complete = len(keys) == len(operands(table)) and names_targets(tuple(keys), scan)
-    return list(zip(pairs, keys, strict=True)) if complete else []
+    if len(keys) != len(operands(table)):
+        return []
+    rows = [(pair, key) for pair, key in zip(pairs, keys, strict=True) if not _is_for_others(key)]
+    return rows if names_targets(tuple(key for _, key in rows), scan) else []
+
+
+def _is_for_others(key: Value) -> bool:
+    return isinstance(key, str) and key.lower() in ("default", "fallback", "other", "others", "any", "*", "")
 
 
 def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:

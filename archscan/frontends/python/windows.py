@@ -58,7 +58,7 @@ def visit_bound(scan: ModulePass, path: list[Node]) -> bool:
 
 
 def visit_bound_method(scan: ModulePass, path: list[Node]) -> None:
-    """`def get_min_capability(cls): return 80`: a window of the class, as those read it that compare what it returns."""
+    """`def get_min_capability(cls): return 80`: a window of the class, for those that compare it."""
     function, name = path[-2], child(path[-2], "name")
     bound = _BOUND.match(text(name)) if name is not None and name == path[-1] else None
     cls = next((n for n in reversed(path) if n.type == "class_definition"), None)
