@@ -298,3 +298,40 @@ def test_what_is_appended_belongs_to_the_last_set() -> None:
     )
     assert sorted(found) == [1, 5]
     assert (says(found[1], "sm_120"), says(found[1], "sm_90"), says(found[5], "sm_100")) == ("yes", "no", "yes")
+
+
+def test_the_newest_is_popped_and_kept_as_ptx() -> None:
+    found = gates(
+        'set(KNOWN_ARCHS "75" "80" "90" "100")\n'
+        "list(POP_BACK KNOWN_ARCHS NEWEST_ARCH)\n"
+        "list(TRANSFORM KNOWN_ARCHS APPEND -real)\n"
+        "list(APPEND KNOWN_ARCHS ${NEWEST_ARCH})\n"
+        "set(CMAKE_CUDA_ARCHITECTURES ${KNOWN_ARCHS})\n"
+    )
+    # images of 7.5, 8.0 and 9.0 alone, and PTX of 10.0, which every later chip compiles for itself
+    assert [(line, says(g, "sm_70"), says(g, "sm_89"), says(g, "sm_120")) for line, g in found.items()] == [
+        (1, "no", "yes", "yes")
+    ]
+
+
+def test_a_loop_that_fills_the_targets_is_their_list() -> None:
+    found = gates(
+        'foreach(cc IN ITEMS 80 90 100)\n  list(APPEND CMAKE_CUDA_ARCHITECTURES "${cc}-real")\nendforeach()\n'
+    )
+    assert [(line, says(g, "sm_103"), says(g, "sm_120")) for line, g in found.items()] == [(1, "yes", "no")]
+
+
+def test_words_behind_a_keyword_are_a_list() -> None:
+    found = gates(
+        "function(add_kernel name)\nendfunction()\nadd_kernel(gemm ARCHS 90a-real 100a-real SOURCES gemm.cu)\n"
+    )
+    assert [(line, says(g, "sm_90a"), says(g, "sm_103")) for line, g in found.items()] == [(3, "yes", "no")]
+
+
+def test_flags_appended_to_one_text_are_one_list() -> None:
+    found = gates(
+        'set(CODES "-gencode=arch=compute_80,code=sm_80")\n'
+        'string(APPEND CODES " -gencode=arch=compute_90,code=sm_90")\n'
+        'set(CMAKE_CUDA_FLAGS "${CODES}")\n'
+    )
+    assert [(line, says(g, "sm_90"), says(g, "sm_100")) for line, g in found.items()] == [(1, "yes", "no")]

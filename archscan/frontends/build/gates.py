@@ -24,6 +24,7 @@ _REFUSING = re.compile(
     r"|unknown|invalid",
     re.IGNORECASE,
 )
+_TARGETS = "CMAKE_CUDA_ARCHITECTURES"
 _BUILDS = frozenset(
     {"add_library", "add_executable", "target_sources", "add_subdirectory", "include", "target_compile_definitions"}
     | {"target_compile_options", "target_link_libraries", "add_compile_definitions", "add_definitions", "file"}
@@ -47,11 +48,13 @@ class Evaluated:
 
     @cached_property
     def flags(self) -> tuple[tuple[frozenset[Origin], tuple[Image, ...]], ...]:
-        """The variables that hold nvcc flags in the end: what they were made of, and the images."""
-        held = [
-            (v.origins, flag_images(v.text, self.catalog)) for v in self.plain.held.values() if v.text and v.origins
+        """The variables that nvcc's targets come from in the end: what they were made of, and the images."""
+        held = [(n, v.text, v.origins) for n, v in self.plain.held.items() if v.text and v.origins]
+        read = [
+            (origins, list_images(text, self.catalog) if name == _TARGETS else flag_images(text, self.catalog))
+            for name, text, origins in held
         ]
-        return tuple((origins, images) for origins, images in held if images)
+        return tuple((origins, tuple(images)) for origins, images in read if images)
 
     @cached_property
     def filters(self) -> tuple[Literal, ...]:
@@ -74,7 +77,7 @@ def _list_gates(evaluated: Evaluated) -> list[Gate]:
     latest: dict[str, object] = {}  # variable -> its last set()
     for literal in evaluated.literals:
         key: object = literal.start
-        if literal.command.name == "list" or literal.name in evaluated.inputs:
+        if literal.command.name in ("list", "string") or literal.name in evaluated.inputs:
             key = latest.setdefault(literal.name, literal.start)
         elif literal.command.name == "set":
             latest[literal.name] = key

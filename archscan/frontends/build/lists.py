@@ -24,6 +24,8 @@ def list_(values: list[Value], find: Find) -> Assigned:
         return _unknown(kind, words, joined([before, *values[2:]]))
     if kind in _READING:
         return {out: Value(text, before.origins) for out, text in _READING[kind](list(before.items), words[2:]).items()}
+    if kind in _POPPING:
+        return _popped(kind, words[1:], list(before.items), before)
     if kind not in _CHANGING:
         return _unknown(kind, words, Value(None, before.origins, (f"list({kind})",)))
     items = _CHANGING[kind](list(before.items), words[2:])
@@ -31,6 +33,16 @@ def list_(values: list[Value], find: Find) -> Assigned:
         return {name: Value(None, before.origins, (f"list({kind})",))}
     added = joined(values[2:]).origins if kind in ("APPEND", "PREPEND", "INSERT") else frozenset()
     return {name: Value(";".join(items), before.origins | added)}
+
+
+def _popped(kind: str, names: list[str], items: list[str], before: Value) -> Assigned:
+    """list(POP_BACK list [out...]): one item for each `out`, or one that nobody takes."""
+    found: Assigned = {}
+    for out in names[1:] or [""]:
+        item = items.pop(_POPPING[kind]) if items else None
+        if out:
+            found[out] = EMPTY if item is None else Value(item, before.origins)
+    return {**found, names[0]: Value(";".join(items), before.origins)}
 
 
 def _unknown(kind: str, words: list[str], value: Value) -> Assigned:
@@ -130,9 +142,8 @@ _CHANGING: dict[str, Callable[[list[str], list[str]], list[str] | None]] = {
     "SORT": _sorted,
     "FILTER": _filtered,
     "TRANSFORM": _transformed,
-    "POP_BACK": lambda items, words: items[:-1] if not words else None,
-    "POP_FRONT": lambda items, words: items[1:] if not words else None,
 }
+_POPPING = {"POP_BACK": -1, "POP_FRONT": 0}
 
 
 def numbers(values: list[Value]) -> Iterator[Value]:

@@ -106,7 +106,7 @@ def _flagged(flags: tuple[Argument, ...], catalog: Catalog) -> tuple[Argument, .
 
 
 def _first(command: Command) -> str:
-    skip = 1 if command.name == "list" else 0
+    skip = 1 if command.name in ("list", "string") else 0
     return command.arguments[skip].text if len(command.arguments) > skip else command.name
 
 
@@ -138,12 +138,23 @@ def _of_property(command: Command, catalog: Catalog, within: Within) -> Iterator
 
 
 def _of_call(command: Command, catalog: Catalog, within: Within) -> Iterator[Literal]:
-    """Lists among the arguments of a function: several entries, or dotted ones."""
+    """Lists among the arguments of a function: behind a keyword, several entries in one, or dotted ones."""
+    for keyword, words in _by_keyword(command.arguments):
+        if ARCH_NAME.search(keyword):
+            yield from _made(Purpose.ARGUMENT, keyword, command, words, catalog, within)
     for argument in command.arguments:
         entries = list_entries(argument.text)
         if len(entries) > 1 or any("." in entry for entry in entries) or ARCH_NAME.search(command.name):
             name = _first(command) if argument is not command.arguments[0] else command.name
             yield from _made(Purpose.ARGUMENT, name, command, (argument,), catalog, within)
+
+
+def _by_keyword(arguments: tuple[Argument, ...]) -> Iterator[tuple[str, tuple[Argument, ...]]]:
+    """The arguments behind each keyword, as in f(name ARCHS 90a 100a SOURCES a.cu), where they are several words."""
+    marks = [i for i, a in enumerate(arguments) if not a.quoted and re.fullmatch(r"[A-Z][A-Z0-9_]+", a.text)]
+    for mark, end in zip(marks, (*marks[1:], len(arguments)), strict=False):
+        if end - mark > 1:
+            yield arguments[mark].text, arguments[mark + 1 : end]
 
 
 def _made(
