@@ -841,3 +841,27 @@ def test_table_with_a_row_for_the_others() -> None:
     )
     assert gate.kind is Kind.TABLE and len(gate.arms) == 2
     assert gate.rest.value == 'SETTINGS["default"]'
+
+
+@pytest.mark.parametrize("handler", ["", "try/except"])
+def test_member_of_an_enumeration_of_chips(handler: str) -> None:
+    lookup = "        return cls(major * 10 + minor)\n"
+    if handler:
+        lookup = (
+            "        try:\n            return cls(major * 10 + minor)\n"
+            "        except ValueError:\n            return cls.UNKNOWN\n"
+        )
+    (gate,) = gates(
+        HEAD
+        + "from enum import IntEnum\n\nclass Arch(IntEnum):\n    UNKNOWN = 0\n    SM80 = 80\n    SM90 = 90\n\n"
+        + "    @classmethod\n    def current(cls):\n        major, minor = torch.cuda.get_device_capability()\n"
+        + lookup
+    )
+    assert yes(gate) == {80, 90}
+    assert gate.rest.does is (Does.RETURNS if handler else Does.RAISES)
+
+
+def test_member_of_another_enumeration_is_no_gate() -> None:
+    assert not gates(
+        "from enum import Enum\n\nclass Kind(Enum):\n    A = 1\n    B = 2\n\ndef f(sm):\n    return Kind(sm)\n"
+    )

@@ -13,6 +13,7 @@ from archscan.frontends.python.classes import mro
 from archscan.frontends.python.conditions import Answer, always, answer_of, focus
 from archscan.frontends.python.definitions import named_list
 from archscan.frontends.python.effects import block_effect
+from archscan.frontends.python.enums import visit_member
 from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.knowledge import Requirement, is_check
 from archscan.frontends.python.lanewise import compare
@@ -174,6 +175,8 @@ def visit_call(scan: ModulePass, path: list[Node]) -> None:
     """Capability windows of registries and arguments (`max_cc=90`), and require-helpers written as statements."""
     call = path[-2]
     if not scan.once(call, "call"):
+        return
+    if visit_member(scan, path, call):
         return
     function = child(call, "function")
     name = text(function) if function is not None else ""
