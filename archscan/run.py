@@ -139,7 +139,7 @@ def _code(paths: Sequence[str], facts: Facts, settings: Settings, catalog: Catal
         return None
     from archscan.tracing.commands import read_code
 
-    return read_code(paths, settings.scan(), catalog)
+    return read_code(paths, settings.scan(), catalog, facts)
 
 
 def _holds_consumers(facts: Facts) -> bool:

@@ -40,7 +40,7 @@ def _scanned(*packages: str) -> tuple[Report, Code]:
     catalog = load()
     facts = pipeline.scan(paths, catalog, SETTINGS)
     report = pipeline.report(facts, select("sm120", catalog), catalog, JudgeSettings())
-    return report, read_code(paths, SETTINGS, catalog)
+    return report, read_code(paths, SETTINGS, catalog, report.facts)
 
 
 def _traced(name: str, *packages: str) -> Chain:

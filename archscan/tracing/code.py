@@ -17,12 +17,20 @@ from archscan.tracing.paths import Paths
 class Code:
     """Everything a trace may look at. `load` returns the bytes of a path, empty if it cannot be read.
 
-    `builders` names what compiles extension modules.
+    `builders` names what compiles extension modules. `linked` are the links of every file that has any, if a scan of
+    the same files found them.
     """
 
-    def __init__(self, origins: Mapping[str, Origin], load: Callable[[str], bytes], builders: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        origins: Mapping[str, Origin],
+        load: Callable[[str], bytes],
+        builders: tuple[str, ...],
+        linked: Mapping[str, tuple[Link, ...]] | None = None,
+    ) -> None:
         self.origins = origins
         self.builders = builders
+        self.linked = linked
         self._load = load
         self._bytes: dict[str, bytes] = {}
         self._naming: dict[str, list[str]] = {}
@@ -146,6 +154,8 @@ class _Links(Mapping[str, tuple[Link, ...]]):
     def __getitem__(self, path: str) -> tuple[Link, ...]:
         if path not in self._code.origins:
             raise KeyError(path)
+        if self._code.linked is not None:
+            return self._code.linked.get(path, ())
         if path not in self._known:
             data = self._code.peek(path)
             python = path.endswith(".py")

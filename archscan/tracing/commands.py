@@ -10,7 +10,7 @@ from typing import Any
 from archscan import __version__
 from archscan.catalog.types import Catalog
 from archscan.frontends.python.links import builders_of
-from archscan.model.facts import Failed, Skipped
+from archscan.model.facts import Facts, Failed, Skipped
 from archscan.model.report import Chain, Report, Step
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.model.target import Selection
@@ -32,8 +32,8 @@ _MOST_NEW = 20
 Typed = Callable[[str], str]
 
 
-def read_code(paths: Sequence[str], settings: ScanSettings, catalog: Catalog) -> Code:
-    """The files below `paths`, read when a trace asks for them."""
+def read_code(paths: Sequence[str], settings: ScanSettings, catalog: Catalog, facts: Facts | None = None) -> Code:
+    """The files below `paths`, read when a trace asks for them; their links as a scan of them found them."""
     from archscan.sources import discover, read, vendored_trees
 
     found = {s.path: s for s in discover(paths, settings, vendored_trees(catalog.packages)).sources}
@@ -43,7 +43,8 @@ def read_code(paths: Sequence[str], settings: ScanSettings, catalog: Catalog) ->
         return b"" if isinstance(source, Skipped | Failed) else source.data
 
     origins = {path: source.origin for path, source in found.items()}
-    return Code(origins, load, builders_of(catalog.packages))
+    linked = {file.path: file.links for file in facts.files if file.links} if facts else None
+    return Code(origins, load, builders_of(catalog.packages), linked)
 
 
 def trace_report(
@@ -53,7 +54,7 @@ def trace_report(
     from archscan import pipeline
 
     report = pipeline.report(pipeline.scan(paths, catalog, settings), selection, catalog, JudgeSettings())
-    return traced(name, report, read_code(paths, settings, catalog))
+    return traced(name, report, read_code(paths, settings, catalog, report.facts))
 
 
 def traced(name: str, report: Report, code: Code) -> Report:
@@ -117,7 +118,7 @@ def explained(
 
     settings = settings or ScanSettings()
     facts = pipeline.scan(paths, catalog, settings)
-    explanation = explain_message(text, catalog, facts, read_code(paths, settings, catalog))
+    explanation = explain_message(text, catalog, facts, read_code(paths, settings, catalog, facts))
     if selection is None:
         return explanation
     report = pipeline.report(facts, selection, catalog, JudgeSettings(include_vendored=True, include_tests=True))

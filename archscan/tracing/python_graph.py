@@ -138,12 +138,7 @@ class PythonGraph:
     def offering(self, operator: str) -> tuple[str, ...]:
         """The extension modules that export an operator of that name."""
         if operator not in self._offering:
-            self._offering[operator] = tuple(
-                e.id
-                for e in self.code.extensions
-                if (any(operator == o for o, _ in e.exports) or self.code.holding(operator, e.sources))
-                and operator in self._exported(e.id)
-            )
+            self._offering[operator] = tuple(e.id for e in self.code.extensions if operator in self._exported(e.id))
         return self._offering[operator]
 
     def _lookup(self, path: str, scope: str, name: str, depth: int) -> tuple[Entity, ...]:
