@@ -139,7 +139,9 @@ def test_an_empty_list_is_no_answer(tmp_path: Path, value: str, count: int) -> N
     assert len(told(tmp_path, "a.py", EMPTY.replace("VALUE", value), "sm120")) == count
 
 
-@pytest.mark.parametrize("value", ["STATUS_NOT_SUPPORTED", "kUnsupported", "Status::Invalid(1)"])
+@pytest.mark.parametrize(
+    "value", ["STATUS_NOT_SUPPORTED", "kUnsupported", "Status::Invalid(1)", "Result::arch_not_supported"]
+)
 def test_an_error_by_its_name(tmp_path: Path, value: str) -> None:
     assert [t[1] for t in told(tmp_path, "a.cpp", STATUS.replace("VALUE", value), "sm120")] == ["runtime_error"]
 
@@ -156,11 +158,15 @@ def test_rows_that_name_images(tmp_path: Path, value: str, advice: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "lines"),
-    [('asm volatile("fence.proxy.async;");', [2]), ("*a = *b + 0.f;", [])],
+    ("statement", "target", "lines"),
+    [
+        ('asm volatile("fence.proxy.async;");', "sm120", [2]),
+        ('asm volatile("fence.proxy.async;");', "sm100", []),
+        ("*a = *b + 0.f;", "sm120", []),
+    ],
 )
-def test_a_window_written_as_what_it_leaves_out(tmp_path: Path, statement: str, lines: list[int]) -> None:
-    assert [t[0] for t in told(tmp_path, "a.cuh", NEGATED.replace("STATEMENT", statement), "sm120")] == lines
+def test_a_window_written_as_what_it_leaves_out(tmp_path: Path, statement: str, target: str, lines: list[int]) -> None:
+    assert [t[0] for t in told(tmp_path, "a.cuh", NEGATED.replace("STATEMENT", statement), target)] == lines
 
 
 @pytest.mark.parametrize(("other", "silent"), [("#else\n  return a + b;\n", False), ("", True)])

@@ -17,7 +17,7 @@ _BUILDS = frozenset({Layer.BUILD, Layer.JIT})
 _ON_DEVICE = frozenset({Layer.PREPROCESSOR, Layer.DEVICE})
 _ERROR_CODE = re.compile(
     r"cuda\w*Error|CUBLAS_STATUS|CUDNN_STATUS|CUresult|kError|Status::k|\bE[A-Z]{3,}\b"
-    r"|\b(?=k?[A-Z])(?i:\w*(?:not_?supported|unsupported|not_?implemented|unimplemented|invalid|error|fail)\w*)"
+    r"|(?:::|\b(?=k?[A-Z]))(?i:\w*(?:not_?supported|unsupported|not_?implemented|unimplemented|invalid|error|fail)\w*)"
 )
 _HINTS = frozenset({"griddep-launch", "prefetch", "setmaxnreg"})  # losing them costs time, never correctness
 _WAYS = re.compile(r"version|backend|algorithm|(?:^|_)impl", re.I)

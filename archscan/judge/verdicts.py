@@ -144,11 +144,13 @@ def _passes(branch: Branch, gets: Branch) -> bool:
 
 
 def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> bool:
-    """Whether missing the branch is no loss: a legacy arm, or the same result."""
+    """Whether missing the branch is no loss: a legacy arm, the arm of those who are left out, or the same result."""
     if same_result(branch, gets):
         return True
-    if not branch.conditional or not is_initial_stretch(branch.own or branch.yes, universe.device, universe):
+    if not branch.conditional:
         return False
+    if not is_initial_stretch(branch.own or branch.yes, universe.device, universe):
+        return gets.works and _is_general(branch, gets, selection, universe)
     reached = 0
     for way in ways:
         reached |= way.yes | way.maybe
@@ -157,6 +159,16 @@ def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: S
     if not branch.yes & selection.contemporaries:
         return True
     return gets.works and any(t.major != selection.major for t in universe.members(gets.yes & selection.contemporaries))
+
+
+def _is_general(branch: Branch, gets: Branch, selection: Selection, universe: Universe) -> bool:
+    """Whether the arm is what the oldest do, and the target does something else together with other generations.
+
+    `not 9 <= major < 12` before an else for those chips: they are meant by what is negated.
+    """
+    taken = universe.sms(branch.own or branch.yes)
+    oldest = min(universe.sms(universe.device))
+    return oldest in taken and any(sm // 10 != selection.major for sm in universe.sms(gets.yes))
 
 
 _NEGATED = re.compile(r"\s*(?:!|not )\s*[A-Za-z_][\w.:>-]*\(.*\)\s*$")  # a predicate, and nothing else
