@@ -63,8 +63,10 @@ def visit_bound_method(scan: ModulePass, path: list[Node]) -> None:
     function, name = path[-2], child(path[-2], "name")
     bound = _BOUND.match(text(name)) if name is not None and name == path[-1] else None
     cls = next((n for n in reversed(path) if n.type == "class_definition"), None)
+    if bound is None or name is None or cls is None or not scan.once(function, "bound"):
+        return
     returned = [operands(r)[0] for r in returns_in(function) if operands(r)]
-    if bound is None or name is None or cls is None or len(returned) != 1 or not scan.once(function, "bound"):
+    if len(returned) != 1:
         return
     frame = scan.frame(scan.module.descend(returned[0].start_byte))
     value = scan.interpreter.evaluate(returned[0], frame)
