@@ -128,15 +128,15 @@ def test_full_disk_leaves_every_file_as_it_was(
     if call == "stage":
         monkeypatch.setattr(apply_module, "_stage", full)
     else:
-        real, done = os.replace, []
+        real, done = Path.replace, []
 
-        def second_fails(source: str, target: str) -> None:
+        def second_fails(source: Path, target: str) -> None:
             if str(target).endswith("b.py") and not done:
                 done.append(1)
                 full()
             real(source, target)
 
-        monkeypatch.setattr(os, "replace", second_fails)
+        monkeypatch.setattr(Path, "replace", second_fails)
     with pytest.raises(UserError, match="No space left"):
         apply(changes(tree), journal, "open")
     assert contents(tree) == OLD
@@ -179,8 +179,8 @@ def counted(real):
             os._exit(9)
         return real(*args, **kwargs)
     return call
-for name in ("replace", "fsync", "chmod"):
-    setattr(os, name, counted(getattr(os, name)))
+for owner, name in ((Path, "replace"), (os, "fsync"), (Path, "chmod")):
+    setattr(owner, name, counted(getattr(owner, name)))
 new = {"a.cu": b"#if A || B\\r\\n", "b.py": b"x = [9, 12]\\n"}
 if what == "apply":
     apply([Change(tree / n, digest((tree / n).read_bytes()), d) for n, d in new.items()], Journal(state), "open")
