@@ -524,6 +524,14 @@ def test_helpers_that_are_called_after_the_architecture(helper: str, found: int)
     assert len(gates(code)) == found
 
 
+def test_a_helper_of_a_short_name() -> None:
+    ask = "  cudaDeviceGetAttribute(&{}, cudaDevAttrComputeCapability{}, 0);\n"
+    asked = ask.format("a", "Major") + ask.format("b", "Minor")
+    asks = "void f(float* x) {\n  if (sm() < 100) { throw 1; }\n  umma<<<1, 128>>>(x);\n}\n"
+    found = gate(f"static int sm() {{\n  int a = 0, b = 0;\n{asked}  return a * 10 + b;\n}}\n{asks}")
+    assert admits(found.arms[0]) == BELOW_90 | {90}
+
+
 @pytest.mark.parametrize("name", ["major", "maj", "x"])
 def test_a_variable_that_is_asked_for_carries_the_capability(name: str) -> None:
     asked = f"cudaDeviceGetAttribute(&{name}, cudaDevAttrComputeCapabilityMajor, 0);"

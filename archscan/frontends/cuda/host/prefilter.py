@@ -11,7 +11,11 @@ _SQUEEZED = bytes(
     0x02 if c in b"<>!" else 0x01 if c == 0x3D else c | 0x20 if 0x41 <= c <= 0x5A else c for c in range(256)
 )
 _DROPPED = b" \t)"
-_CARRIERS = (b"sm", b"sm_", b"cc", b"arch", b"major", b"capability", b"version", b"_num")
+_CARRIERS = tuple(  # variables and helpers: `sm >= 90`, `sm() >= 90`
+    name + call
+    for name in (b"sm", b"sm_", b"cc", b"arch", b"major", b"capability", b"version", b"_num")
+    for call in (b"", b"(")
+)
 _NAMES = tuple(operator + name for operator in (b"", b"\x01") for name in (b"sm", b"cc", b"arch", b"major"))
 _CONSTANT = re.compile(
     rb"\x01?(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])"
