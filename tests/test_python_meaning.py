@@ -865,3 +865,28 @@ def test_member_of_another_enumeration_is_no_gate() -> None:
     assert not gates(
         "from enum import Enum\n\nclass Kind(Enum):\n    A = 1\n    B = 2\n\ndef f(sm):\n    return Kind(sm)\n"
     )
+
+
+def test_bound_that_its_reader_tells_is_one_gate() -> None:
+    text = BOUNDS + (
+        "\ndef load():\n    capability = torch.cuda.get_device_capability()\n"
+        "    if capability[0] * 10 + capability[1] < Fp8.get_min_capability():\n"
+        "        raise ValueError('not supported')\n"
+    )
+    (gate,) = gates(text)
+    assert gate.kind is Kind.IF and {80, 86} <= yes(gate)
+
+
+def test_number_that_a_call_returns_is_no_truth() -> None:
+    found = gates(
+        """
+        import torch
+
+        IDS = {"80": 1, "90": 2}
+
+        def tuning_id():
+            cc = "".join(map(str, torch.cuda.get_device_capability()))
+            return IDS.get(cc, 0)
+        """
+    )
+    assert [g.kind for g in found] == [Kind.TABLE]

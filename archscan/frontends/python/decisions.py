@@ -14,7 +14,7 @@ from archscan.frontends.python.effects import asserted
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import inner, line_of, oneline, operands, text
-from archscan.frontends.python.values import Value, depends
+from archscan.frontends.python.values import Maybe, Unknown, Value, depends
 from archscan.model.gate import Arm, Does, Effect, Kind, Related
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def _return_gate(scan: ModulePass, path: list[Node], last: bool = False) -> None
     scan.traced()
     frame = scan.frame(path)
     own = answer(scan.interpreter, value, frame)
+    if value.type == "call" and not _is_truth(scan, scan.interpreter.evaluate(value, frame)):
+        return
     if not (varies([own]) if last or value.type == "call" else is_gate(scan, [own], [path[-1]], frame)):
         return
     related = tuple(scan.interpreter.trace)
@@ -107,6 +109,12 @@ def _return_gate(scan: ModulePass, path: list[Node], last: bool = False) -> None
     rest = Effect(Does.REFUSES, line_of(node), None, "False")
     spot = focus(scan.interpreter, value, frame)
     scan.add(gate_of(scan, Kind.RETURNED_TRUTH, spot, (arm,), rest, related, reach, path, frame))
+
+
+def _is_truth(scan: ModulePass, value: Value) -> bool:
+    """Whether a call gives yes or no: a number or name that it gives is no answer."""
+    values = [one.value if isinstance(one, Maybe) else one for one, _ in scan.interpreter.lanes.groups(value)]
+    return all(one is None or isinstance(one, (bool, Unknown)) for one in values)
 
 
 def visit_assignment(scan: ModulePass, path: list[Node]) -> None:

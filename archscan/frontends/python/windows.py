@@ -10,7 +10,7 @@ from tree_sitter import Node
 from archscan.frontends.python.blocks import returns_in
 from archscan.frontends.python.calls import outcome_of
 from archscan.frontends.python.classes import mro
-from archscan.frontends.python.conditions import Answer, always, answer_of, focus
+from archscan.frontends.python.conditions import Answer, always, answer, answer_of, focus
 from archscan.frontends.python.definitions import named_list
 from archscan.frontends.python.effects import block_effect
 from archscan.frontends.python.enums import visit_member
@@ -82,14 +82,14 @@ def _method_reader(scan: ModulePass, name: str) -> tuple[Effect, tuple[Related, 
     memo = scan.interpreter.graph.memo
     key = ("reader", name)
     if key not in memo:
-        found = (
-            _refusing_test(scan.interpreter.graph.modules[path], name) for path in sorted(scan.users.get(name, ()))
-        )
+        modules = scan.interpreter.graph.modules
+        found = (_refusing_test(scan, modules[path], name) for path in sorted(scan.users.get(name, ())))
         memo[key] = next((one for one in found if one is not None), None)
     return memo[key]  # type: ignore[no-any-return]
 
 
-def _refusing_test(module: Module, name: str) -> tuple[Effect, tuple[Related, ...]] | None:
+def _refusing_test(scan: ModulePass, module: Module, name: str) -> tuple[Effect, tuple[Related, ...]] | None:
+    """The refusal of an if that compares what a method of the name returns, of a class that nobody can tell there."""
     for offset in occurrences(module.data, name.encode()):
         path = module.descend(offset)
         at = next((i for i in range(len(path) - 1, 0, -1) if path[i].type in ("if_statement", "elif_clause")), 0)
@@ -97,7 +97,8 @@ def _refusing_test(module: Module, name: str) -> tuple[Effect, tuple[Related, ..
             continue
         block = child(path[at], "consequence")
         effect = block_effect(block) if block is not None else Effect(Does.NOTHING)
-        if effect.refuses:
+        frame = scan.interpreter.frame_at(module, path[: at + 2])
+        if effect.refuses and not answer(scan.interpreter, path[at + 1], frame).varies:
             where = Related(module.path, line_of(path[at]), Role.DEFINITION, oneline(path[at + 1], 100))
             return effect, (where,)
     return None
