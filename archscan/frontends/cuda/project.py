@@ -99,8 +99,9 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: E
     defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guard_start, needed))}
     dependencies = _dependencies(defined)
     derived = _derived(dependencies) | {n for n in needed if compiler.is_derived_elsewhere(n)}
-    features = _closure(derived | pasted, dependencies)
-    tracked = features | _closure(_tested_beside(indexes, derived), dependencies)
+    beside = _tested_beside(indexes, derived)
+    features = _closure(derived | pasted, dependencies) if beside else frozenset()  # else nobody asks
+    tracked = features | _closure(beside, dependencies)
     includes = Includes({path: index.includes for path, index in indexes.items()})
     flags = {name: _flags(name, dependencies, compiler) for name in derived}
     table = MacroTable(derived, features, tracked, {}, includes, _sites(defined, derived), needed, flags)
