@@ -254,3 +254,22 @@ def test_a_function_named_for_one_image(tmp_path: Path, condition: str, call: st
     source = CALLED.replace("CONDITION", condition).replace("CALL", call)
     found = told(tmp_path, "a.cpp", source, target)
     assert [t for t in found if t[1] == "load_error"] == [(4, "load_error", "narrow")] * count
+
+
+OWN = """\
+import torch
+
+def run(x):
+    FLAG = torch.cuda.get_device_capability()[0] == 10
+    if not FLAG:
+        x = general(x)
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "target", "count"),
+    [("use_dedicated_kernel", "sm103", 0), ("is_broken_there", "sm103", 1), ("use_dedicated_kernel", "sm120", 0)],
+)
+def test_a_flag_that_the_target_has(tmp_path: Path, flag: str, target: str, count: int) -> None:
+    assert len(told(tmp_path, "a.py", OWN.replace("FLAG", flag), target)) == count

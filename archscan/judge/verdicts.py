@@ -103,7 +103,7 @@ def _shut(
     if _is_ours(gate, gets, selection, universe):
         return None
     candidates = [b for b in ways if _missed(b, gets, selection) and not _exempt(b, gets, ways, selection, universe)]
-    candidates = [b for b in candidates if not _renames(gate, b, gets)]
+    candidates = [b for b in candidates if not _renames(gate, b, gets) and not _has_own(gate, b, universe)]
     if gets.effect.does is Does.LOGS:
         candidates = [b for b in candidates if b.arm != REST]  # it warns and goes on to the same
     if served:
@@ -178,6 +178,18 @@ def _is_ours(gate: Gate, gets: Branch, selection: Selection, universe: Universe)
     """Whether what no condition names is for the target's generation alone: `if (!is_ours(device)) the general way`."""
     ours = {sm // 10 for sm in universe.sms(gets.yes)} == {selection.major}
     return gets.works and ours and any(_NEGATED.match(arm.condition) for arm in gate.arms)
+
+
+_ABLE = re.compile(
+    r"(?:\bnot\s+|!\s*)(?:\w+\.)*_?(?:use|uses|can|has|have|enable|supports?)_\w+(?:\([^()]*\))?\s*\)*\s*$"
+)
+
+
+def _has_own(gate: Gate, branch: Branch, universe: Universe) -> bool:
+    """Whether the arm is for all, from the oldest on, who lack what the target has: `if not use_dedicated_kernel`."""
+    oldest = min(universe.sms(universe.device))
+    lacking = branch.arm != REST and oldest in universe.sms(branch.yes)
+    return lacking and _ABLE.search(gate.arms[branch.arm].condition) is not None
 
 
 def _renames(gate: Gate, branch: Branch, gets: Branch) -> bool:
