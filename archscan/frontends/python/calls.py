@@ -124,7 +124,7 @@ def _name_may_carry(interpreter: Interpreter, name: str, frame: Frame, hops: int
     while current is not None:
         if name in current.locals and depends(current.locals[name]):
             return True
-        bindings = current.scope.bindings.get(name)
+        bindings = current.scope.of(name)
         if bindings:
             return _bound_may_carry(interpreter, name, bindings, current, hops)
         current = current.parent

@@ -58,6 +58,7 @@ def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> 
 
 def _scanned_attribute(interpreter: Interpreter, holder: Value, name: str) -> Value:
     if isinstance(holder, ModuleV):
+        holder.module.is_asked = True
         return interpreter.member(holder.module, name)
     if isinstance(holder, ClassV):
         return class_member(interpreter, holder, name, holder)

@@ -45,7 +45,7 @@ def definition(name: str, frame: Frame, interpreter: Interpreter) -> tuple[Frame
     """The frame and value node of a name's last plain assignment, over imports."""
     current: Frame | None = frame
     while current is not None:
-        bindings = current.scope.bindings.get(name)
+        bindings = current.scope.of(name)
         if bindings:
             return _bound(bindings[-1], current, interpreter)
         current = current.parent
@@ -97,7 +97,7 @@ def named_list(spot: Node, frame: Frame, interpreter: Interpreter, hops: int = 3
 
 def _loop_over(name: Node, frame: Frame) -> Node | None:
     """What the loop goes over that a name is the variable of."""
-    bindings = frame.scope.bindings.get(text(name), []) if name.type == "identifier" else []
+    bindings = frame.scope.of(text(name)) if name.type == "identifier" else []
     return bindings[-1].value if bindings and bindings[-1].kind == "loop" else None
 
 
@@ -157,8 +157,7 @@ def class_value(module: Module, path: list[Node], name: str) -> Node | None:
     holder, _, name = name.rpartition(".")
     classes = [n for n in path if n.type == "class_definition"]
     if holder not in ("self", "cls"):
-        top = [child(n, "definition") or n for n in statements(module.root)]
-        classes = [n for n in top if n.type == "class_definition" and text(child(n, "name") or n) == holder]
+        classes = [b.value for b in module.scope.of(holder) if b.kind == "class" and b.value is not None]
     body = child(classes[-1], "body") if classes and name else None
     for statement in statements(body) if body is not None else ():
         assignment = statement.named_children[0] if statement.type == "expression_statement" else statement

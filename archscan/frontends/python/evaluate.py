@@ -37,14 +37,18 @@ class Interpreter:
         self._classes: dict[tuple[str, int], ClassV] = {}
 
     def forget(self, module: Module) -> None:
-        """Drops the trees of a module: values that others hold stay, what they need again is parsed again."""
+        """Drops the trees of a module: values that others hold stay, what they need again is parsed again.
+
+        A module that others have asked for a name keeps its trees: it will be asked again.
+        """
         frames = [self._frames.pop(module.path, None), *module.memo.values()]
         for frame in frames:  # what a frame remembers refers to it: nothing would be freed without the cycle collector
             if isinstance(frame, Frame):
                 frame.memo.clear()
-        for key in [key for key in self._classes if key[0] == module.path]:
-            del self._classes[key]
-        module.forget()
+        if not module.is_asked:
+            for key in [key for key in self._classes if key[0] == module.path]:
+                del self._classes[key]
+            module.forget()
 
     def module_frame(self, module: Module) -> Frame:
         """The frame of a module's top level."""

@@ -66,6 +66,9 @@ class _NoScope:
     def holds(self, name: str) -> bool:
         return False
 
+    def of(self, name: str) -> list[Binding]:
+        return []
+
     stars: list[Binding] = []  # noqa: RUF012
     compounds: dict[int, Node] = {}  # noqa: RUF012
 

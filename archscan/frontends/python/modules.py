@@ -49,6 +49,7 @@ class Module:
 
     index: PythonIndex
     memo: dict[object, object] = field(default_factory=dict)
+    is_asked: bool = False  # by another module, for a name
 
     @property
     def path(self) -> str:
@@ -65,7 +66,7 @@ class Module:
     def forget(self) -> None:
         """Drops the text and its trees: what is needed again is read and parsed again."""
         self.memo.clear()
-        for name in ("data", "root", "scope"):
+        for name in ("data", "root", "scope", "_waiting"):
             self.__dict__.pop(name, None)
 
     def names(self, name: str) -> bool:
@@ -98,33 +99,42 @@ class Module:
 
     def _recover(self, name: str) -> bool:
         """Adds the bindings of a definition that was left out at first; whether there is one."""
-        pieces = [piece for piece in self._cut.left_out if piece.name == name and piece.head is None]
+        pieces = self._waiting.pop(name, ())
         for piece in pieces:
             for bound, bindings in Scope(self._piece(piece)).bindings.items():
-                self.scope.bindings.setdefault(bound, []).extend(bindings)
+                known = self.scope.bindings.setdefault(bound, [])
+                known.extend(bindings)
+                known.sort(key=lambda binding: binding.node.start_byte)
         return bool(pieces)
+
+    @cached_property
+    def _waiting(self) -> dict[str, list[Piece]]:
+        """The definitions that the scope does not hold yet, by name."""
+        found: dict[str, list[Piece]] = {}
+        for piece in self._cut.definitions:
+            found.setdefault(piece.name, []).append(piece)
+        return found
 
     def _piece(self, piece: Piece) -> Node:
         key = ("piece", piece.start)
         if key not in self.memo:
-            whole = (piece.start, piece.end)
-            self.memo[key] = parse(self.data, (whole,) if piece.head is None else (piece.head, whole))
+            self.memo[key] = parse(self.data, piece.ranges)
         return self.memo[key]  # type: ignore[return-value]
 
     def descend(self, offset: int) -> list[Node]:
         """The nodes from the module down to the smallest one that holds the byte."""
-        piece = self._cut.around(offset)
-        if piece is None:
-            return path_to(self.root, offset)
-        path = path_to(self._piece(piece), offset)
-        return path if piece.head is None else self._grafted(path)
+        method = self._cut.method(offset)
+        if method is not None:
+            return self._grafted(path_to(self._piece(method), offset))
+        piece = self._cut.definition(offset)
+        return path_to(self.root if piece is None else self._piece(piece), offset)
 
     def _grafted(self, path: list[Node]) -> list[Node]:
         """The path to a method that was left out, with its class from the module's tree: that has the other methods."""
         depth = next((i for i, node in enumerate(path) if node.type == "class_definition"), None)
         if depth is None or depth + 2 >= len(path):
             return path
-        whole = path_to(self.root, path[depth].start_byte)
+        whole = self.descend(path[depth].start_byte)
         classes = [i for i, node in enumerate(whole) if node.type == "class_definition"]
         body = whole[classes[0]].child_by_field_name("body") if classes else None
         return [*whole[: classes[0] + 1], body, *path[depth + 2 :]] if body is not None else path

@@ -380,6 +380,7 @@ def _from(interpreter: Interpreter, module: Module, level: int, dotted: str, bin
     if binding.kind == "star":
         return ModuleV(found) if found is not None else None
     if found is not None and found is not module:
+        found.is_asked = True
         value = interpreter.member(found, name)
         if value is not MISSING:
             return value

@@ -47,7 +47,11 @@ class Scope:
 
     def holds(self, name: str) -> bool:
         """Whether the scope binds the name."""
-        return name in self.bindings or self.recover(name)
+        return self.recover(name) or name in self.bindings
+
+    def of(self, name: str) -> list[Binding]:
+        """The bindings of a name, none if it has none."""
+        return self.bindings[name] if self.holds(name) else []
 
     def _block(self, block: Node, chain: Chain) -> None:
         for statement in statements(block):

@@ -1,4 +1,4 @@
-"""Cuts a file into top-level pieces without parsing it, so that only the pieces that matter are parsed."""
+"""Cuts a file into definitions without parsing it, so that only those that matter are parsed."""
 
 from __future__ import annotations
 
@@ -8,77 +8,107 @@ from dataclasses import dataclass
 
 _TOP = re.compile(rb"\n[A-Za-z_@]")
 _METHOD = re.compile(rb"\n    [A-Za-z_@]")
+_DEFINES = re.compile(rb"[ \t]*(?:def|class|async|@)")
+_CLASS = re.compile(rb"^class[ \t]", re.MULTILINE)
 _NAMED = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _SMALL = 1200  # bytes: what is smaller is not worth leaving out
-_WHOLE = 12_000  # files up to this size are parsed as they are
+_FAR = 1000  # bytes looked back for the end of a statement, over the comments behind it
+_WHOLE = 12_000  # files and classes up to this size are parsed as they are
+
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A definition that is not parsed unless it is asked for."""
+    """A definition that is not parsed unless it is asked for, and the byte ranges to parse then."""
 
     name: str
     start: int
     end: int
-    head: tuple[int, int] | None = None  # of the class that it is a method of: from its beginning to its first method
+    ranges: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The byte ranges to parse at once (none = all), and the definitions and methods left out, in order."""
+    """The byte ranges to parse at once (none = all), and what was left out: definitions, and methods of theirs."""
 
-    ranges: tuple[tuple[int, int], ...] = ()
-    left_out: tuple[Piece, ...] = ()
+    ranges: tuple[Span, ...] = ()
+    definitions: tuple[Piece, ...] = ()
+    methods: tuple[Piece, ...] = ()
 
-    def around(self, offset: int) -> Piece | None:
-        """What was left out around an offset."""
-        at = bisect_right(self.left_out, offset, key=lambda piece: piece.start) - 1
-        piece = self.left_out[at] if at >= 0 else None
-        return piece if piece is not None and offset < piece.end else None
+    def method(self, offset: int) -> Piece | None:
+        """The method left out around an offset."""
+        return _around(self.methods, offset)
+
+    def definition(self, offset: int) -> Piece | None:
+        """The definition left out around an offset."""
+        return _around(self.definitions, offset)
 
 
 def cut(data: bytes, triggers: tuple[int, ...]) -> Cut:
-    """Everything but the large definitions and methods that hold no trigger."""
+    """Everything but the large definitions; of large classes, the large methods that hold no trigger are left out."""
     if len(data) <= _WHOLE:
         return Cut()
-    pieces: list[Piece] = []
-    for start, end in _segments(data, 0, len(data), _TOP):
-        if not data.startswith((b"def ", b"class ", b"async ", b"@"), start) or end - start <= _SMALL:
+    definitions: list[Piece] = []
+    methods: list[Piece] = []
+    for start, mark, end in _segments(data, 0, len(data), _TOP):
+        if end - start <= _SMALL or not _DEFINES.match(data, mark) or not _is_alone(data, mark, end):
             continue
-        if not _holds(triggers, start, end):
-            pieces.append(Piece(_name(data, start, end), start, end))
-        elif b"class " in data[start : start + 400] and end - start > _WHOLE:
-            pieces += _methods(data, start, end, triggers)
-    return Cut(_complement([(p.start, p.end) for p in pieces], len(data)), tuple(pieces)) if pieces else Cut()
+        is_split = _holds(triggers, start, end) and _is_large_class(data, mark, end)
+        inside = _methods(data, mark, end, triggers) if is_split else []
+        ranges = _complement([(m.start, m.end) for m in inside], start, end)
+        definitions.append(Piece(_name(data, mark, end), start, end, ranges))
+        methods += inside
+    holes = [(d.start, d.end) for d in definitions]
+    return Cut(_complement(holes, 0, len(data)), tuple(definitions), tuple(methods)) if holes else Cut()
+
+
+def _is_alone(data: bytes, start: int, end: int) -> bool:
+    """Whether a definition is all that there is up to the end: where strings hide it, other statements may follow."""
+    head = _NAMED.search(data, start, end)
+    return head is not None and _TOP.search(data, head.end(), end - 1) is None
+
+
+def _is_large_class(data: bytes, start: int, end: int) -> bool:
+    return end - start > _WHOLE and _CLASS.search(data, start, min(end, start + 400)) is not None
 
 
 def _methods(data: bytes, start: int, end: int, triggers: tuple[int, ...]) -> list[Piece]:
-    """The large methods of a class that hold no trigger."""
+    """The large methods of a class that hold no trigger; each is parsed with what stands before the first of all."""
     found: list[Piece] = []
     parts = _segments(data, start, end, _METHOD)
-    for a, b in parts[1:]:
-        head = data[a : a + 16].lstrip()
-        if head.startswith((b"def ", b"async ", b"@")) and b - a > _SMALL and not _holds(triggers, a, b):
-            found.append(Piece(_name(data, a, b), a, b, parts[0]))
+    for a, mark, b in parts[1:]:
+        if _DEFINES.match(data, mark) and b - a > _SMALL and not _holds(triggers, a, b):
+            found.append(Piece(_name(data, mark, b), a, b, ((start, parts[0][2]), (a, b))))
     return found
 
 
-def _segments(data: bytes, start: int, end: int, boundary: re.Pattern[bytes]) -> list[tuple[int, int]]:
-    """Statements that begin at boundaries: decorators stay with their definition, strings are not cut."""
+def _segments(data: bytes, start: int, end: int, boundary: re.Pattern[bytes]) -> list[tuple[int, int, int]]:
+    """Where statements, with the comments above them, begin, where they begin without, and where they end.
+
+    They begin at boundaries: decorators stay with their definition, strings are not cut.
+    """
     marks = [m.start() + 1 for m in boundary.finditer(data, max(0, start - 1), end)]
     if start == 0 and boundary is _TOP and data[:1] not in b"\n\r\t #":
         marks.insert(0, 0)
-    if not marks:
-        return []
-    found: list[tuple[int, int]] = []
-    begin = start
-    for mark in [*marks, end]:
-        if mark == begin:
-            continue
-        if _closed(data, begin, mark) or mark == end:
-            found.append((begin, mark))
-            begin = mark
-    return found
+    found: list[tuple[int, int, int]] = []
+    begin = first = start
+    for mark in marks:
+        above = _above(data, begin, mark)
+        if mark > first and _closed(data, first, above):
+            found.append((begin, first, above))
+            begin, first = above, mark
+    return [*found, (begin, first, end)] if marks else []
+
+
+def _above(data: bytes, begin: int, mark: int) -> int:
+    """Where the comments begin that stand right above a statement."""
+    while mark > begin:
+        line = data.rfind(b"\n", begin, mark - 1) + 1
+        if line <= begin or not data[line:mark].lstrip(b" \t").startswith(b"#"):
+            break
+        mark = line
+    return mark
 
 
 def _closed(data: bytes, begin: int, mark: int) -> bool:
@@ -87,7 +117,9 @@ def _closed(data: bytes, begin: int, mark: int) -> bool:
         return False
     if data[begin : begin + 6].lstrip().startswith(b"@") and not _NAMED.search(data, begin, mark):
         return False
-    last = data[max(begin, mark - 200) : mark].rstrip()
+    last = data[max(begin, mark - _FAR) : mark].rstrip()
+    while (line := last.rpartition(b"\n")[2]).lstrip().startswith(b"#"):
+        last = last[: -len(line)].rstrip()
     return not last.endswith((b",", b"(", b"[", b"{", b"\\", b"="))
 
 
@@ -96,18 +128,23 @@ def _holds(triggers: tuple[int, ...], start: int, end: int) -> bool:
     return i < len(triggers) and triggers[i] < end
 
 
+def _around(pieces: tuple[Piece, ...], offset: int) -> Piece | None:
+    at = bisect_right(pieces, offset, key=lambda piece: piece.start) - 1
+    return pieces[at] if at >= 0 and offset < pieces[at].end else None
+
+
 def _name(data: bytes, start: int, end: int) -> str:
     match = _NAMED.search(data, start, end)
     return match[1].decode("utf-8", "replace") if match else ""
 
 
-def _complement(holes: list[tuple[int, int]], size: int) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
-    at = 0
-    for start, end in sorted(holes):
-        if start > at:
-            found.append((at, start))
-        at = end
-    if at < size:
-        found.append((at, size))
+def _complement(holes: list[Span], start: int, end: int) -> tuple[Span, ...]:
+    found: list[Span] = []
+    at = start
+    for a, b in holes:
+        if a > at:
+            found.append((at, a))
+        at = b
+    if at < end:
+        found.append((at, end))
     return tuple(found)
