@@ -273,3 +273,18 @@ def run(x):
 )
 def test_a_flag_that_the_target_has(tmp_path: Path, flag: str, target: str, count: int) -> None:
     assert len(told(tmp_path, "a.py", OWN.replace("FLAG", flag), target)) == count
+
+
+SENT_AWAY = """\
+import torch
+
+def plan(x):
+    if torch.cuda.get_device_capability()[0] != 12:
+        return general(x)
+    return None
+"""
+
+
+@pytest.mark.parametrize(("name", "count"), [("plan_sm120.py", 0), ("plan.py", 1), ("plan_sm90.py", 1)])
+def test_code_of_the_target_sends_others_away(tmp_path: Path, name: str, count: int) -> None:
+    assert len(told(tmp_path, name, SENT_AWAY, "sm120")) == count

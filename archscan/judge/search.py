@@ -117,6 +117,8 @@ class _Judge:
         own = limit(self.catalog, self.selection.sm, held) if held else None
         if held and is_limit(constant(shut.gets.effect.value), own, held):
             return None
+        if self._is_of_its_own(shut):
+            return None
         needs = self._needs_of(shut)
         return Case(
             file=self.file,
@@ -132,6 +134,15 @@ class _Judge:
             admits=self.catalog.universe.names(shut.missed.yes),
             same_limit=_holds_limit(shut, own, held) or self._same_memory(shut),
         )
+
+    def _is_of_its_own(self, shut: Shut) -> bool:
+        """Whether a file that is named for the target sends everybody else away: `if not is_sm120: return`."""
+        universe, own = self.catalog.universe, self.selection.major
+        near = "/".join(self.gate.path.rsplit("/", 2)[-2:])
+        if shut.missed.arm == REST or all(sm // 10 != own for sm in chips_named(near, self.catalog)):
+            return False
+        others = universe.sms(universe.device & ~(shut.missed.yes | shut.missed.maybe))
+        return min(universe.sms(universe.device)) not in others and {sm // 10 for sm in others} == {own}
 
     def _words(self, *texts: str) -> Words:
         return words(self.gate, *texts, other_chips=self._speaks_of_others)
