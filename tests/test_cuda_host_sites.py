@@ -163,6 +163,15 @@ def test_sizes_of_types_count_in_constants_too() -> None:
     assert [s.value for s in sites(code + kernel + raised, SiteKind.DYNAMIC_SHARED)] == [114_688]
 
 
+def test_a_constant_of_another_function_is_not_meant() -> None:
+    kernels = "".join(f"__global__ void {k}(int* a) {{ a[0] = 1; }}\n" for k in ("one", "two"))
+    raised = "cudaFuncSetAttribute({}, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);\n"
+    first = f"void f() {{\n  const int bytes = 4 * sizeof(float);\n  {raised.format('one')}}}\n"
+    second = f"void g(int bytes) {{\n  {raised.format('two')}}}\n"
+    found = sites(kernels + first + second, SiteKind.DYNAMIC_SHARED)
+    assert [(s.name, s.value) for s in found] == [("one", 16)]
+
+
 def test_a_name_means_the_definition_that_is_included() -> None:
     def node(feature: str, *calls: str) -> Node:
         return Node("load", 1, (FeatureUse(feature, 1),), frozenset(calls))

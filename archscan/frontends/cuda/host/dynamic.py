@@ -17,6 +17,7 @@ from archscan.frontends.cuda.host.sites import (
     word_start,
 )
 from archscan.frontends.cuda.host.syntax import Expr
+from archscan.frontends.cuda.scopes import Function, Scopes
 from archscan.model.facts import SiteKind
 from archscan.model.gate import Place
 
@@ -123,7 +124,7 @@ def _site(data: bytes, name: bytes, size: bytes, match: re.Match[bytes], lines: 
     if value is None or b"sizeof" in size:
         return None
     names = {
-        **dict(_nearest(lines.definitions, size, match.start())),
+        **dict(_nearest(data, lines.definitions, size, match.start())),
         **dict(_locals(data, size, match.start(), place)),
     }
     return RawSite(
@@ -131,11 +132,22 @@ def _site(data: bytes, name: bytes, size: bytes, match: re.Match[bytes], lines: 
     )
 
 
-def _nearest(definitions: Definitions, size: bytes, before: int) -> Iterator[tuple[str, tuple[tuple[int, Expr], ...]]]:
-    """Constants by name: where there are several, the last one above."""
+def _nearest(
+    data: bytes, definitions: Definitions, size: bytes, before: int
+) -> Iterator[tuple[str, tuple[tuple[int, Expr], ...]]]:
+    """Constants by name, those of other functions left out: where there are several, the last one above."""
+    here = Scopes(data).function(before)
     for name, found in definitions.of([size]):
-        above = [entry for entry in found if entry[0] < before]
-        yield name, tuple(above[-1:] or found[:1])
+        seen = [entry for entry in found if _is_seen(data, entry[0], here)]
+        above = [entry for entry in seen if entry[0] < before]
+        if seen:
+            yield name, tuple(above[-1:] or seen[:1])
+
+
+def _is_seen(data: bytes, at: int, here: Function | None) -> bool:
+    """Whether what is defined at an offset is known in a function: it stands in no function or in the same one."""
+    around = Scopes(data).function(at)
+    return around is None or (here is not None and around.brace == here.brace)
 
 
 def _locals(data: bytes, size: bytes, before: int, place: Place) -> Iterator[tuple[str, tuple[tuple[int, Expr], ...]]]:
