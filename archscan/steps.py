@@ -15,7 +15,7 @@ from archscan.frontends.protocol import Context, FrontEnd, located
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
 from archscan.quick import quicken
 from archscan.sources import Unread, read
-from archscan.workers import Died, Mapper, Shipped
+from archscan.workers import Died, Forks, Mapper, Shipped
 
 Task = TypeVar("Task", bound=NamedTuple)
 
@@ -44,6 +44,7 @@ class _Project:
     context: Context
     end: FrontEnd
     linked: Any
+    packed: bool
 
 
 def index(
@@ -98,14 +99,25 @@ def _gates(
     indexed: Sequence[Indexed], end: FrontEnd, context: Context, mapper: Mapper, parts: int
 ) -> tuple[FileFacts, ...]:
     """The facts of all files of a front end."""
+    if not isinstance(mapper, Forks):
+        return tuple(_judged(indexed, end, context, mapper, parts, False))
+    # Linking leaves a heap of holes behind, and every fork would copy some of it.
+    found = mapper.apart(partial(_judged, indexed, end, context, mapper, parts, True))
+    return tuple(pickle.loads(one) if isinstance(one, bytes) else one for one in found)
+
+
+def _judged(
+    indexed: Sequence[Indexed], end: FrontEnd, context: Context, mapper: Mapper, parts: int, packed: bool
+) -> list[Any]:
+    """The facts of each file, perhaps still packed as they came from another process."""
     # Each process unpacks its own: a million small objects that forks share are copied when touched.
     linked = end.link({one.path: _index(one, end) for one in indexed}, context)
     tasks = [one._replace(indexes=((end.name, _blob(one, end)),)) for one in indexed]
     chunks = _chunks(tasks, parts, [len(_blob(one, end)) for one in indexed])
-    answers = _spread(mapper, partial(_gates_chunk, Shipped(_Project(context, end, linked))), chunks)
-    return tuple(
+    answers = _spread(mapper, partial(_gates_chunk, Shipped(_Project(context, end, linked, packed))), chunks)
+    return [
         _lost(task, found) if isinstance(found, Died) else found for task, found in zip(tasks, answers, strict=True)
-    )
+    ]
 
 
 def _lost(one: Indexed, died: Died) -> FileFacts:
@@ -148,9 +160,10 @@ def _index_one(source: Source, digest: bytes, ends: Sequence[FrontEnd], context:
     return Indexed(source.path, digest, size, replace(source, data=b""), tuple(packed))
 
 
-def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[FileFacts]:
-    """The facts of the files of a chunk."""
-    return [_facts(one, shipped.value) for one in chunk]
+def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[Any]:
+    """The facts of the files of a chunk, packed if the project says so."""
+    found = (_facts(one, shipped.value) for one in chunk)
+    return [pickle.dumps(one, pickle.HIGHEST_PROTOCOL) if shipped.value.packed else one for one in found]
 
 
 def _facts(one: Indexed, project: _Project) -> FileFacts:

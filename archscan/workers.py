@@ -94,9 +94,16 @@ class Forks:
         with _Crew(function, work, min(self.jobs, len(work))) as crew:
             yield from crew.results()
 
+    def apart(self, function: Callable[[], Value]) -> Value:
+        """The value of a function that runs, and may fork more, in a process of its own: its memory goes with it."""
+        (answer,) = Forks(1).map(lambda _: function(), [None])
+        if isinstance(answer, Died):
+            raise WorkerError(f"the process that joins the files died ({answer.reason})")
+        return answer
+
 
 # Bytes that a worker may gather in memories of its own (parsed modules, evaluated conditions) before it is replaced.
-_MOST_GROWTH = 64 << 20
+_MOST_GROWTH = 40 << 20
 _RECORD = struct.Struct("<i")
 _HEADER = struct.Struct("<iq")
 

@@ -170,6 +170,9 @@ def test_only_what_is_open_is_blamed() -> None:
     chosen = Evaluator(ALL).answer("L ? R : 0", {"L": left, "R": right}.__getitem__)
     assert (chosen.truth.yes, chosen.truth.no) == (0, 0b1001)
     assert chosen.unknowns(0b0100) == ("R",)
+    first = Evaluator(ALL).answer("L ? 1 : 0", lambda name: left)
+    assert first.truth.yes == 0b1100
+    assert [first.unknowns(1 << bit) for bit in range(TARGETS)] == [("L",), ("L",), (), ()]
 
 
 def test_names_are_those_behind_the_condition() -> None:
