@@ -38,6 +38,9 @@ _COMMON = frozenset(
 )
 
 
+_DEEPEST = 400  # nodes around a place: a sum of thousands is as deep, and each of its terms would be gone down to
+
+
 @dataclass(eq=False)
 class Found:
     """What a pass over a module has found so far."""
@@ -47,6 +50,7 @@ class Found:
     queue: list[int] = field(default_factory=list)
     queued: set[int] = field(default_factory=set)
     places: dict[str, list[int]] = field(default_factory=dict)
+    deep: list[tuple[int, int]] = field(default_factory=list)  # ranges that are nested too deeply to be read
     problems: list[str] = field(default_factory=list)
 
 
@@ -110,8 +114,14 @@ class ModulePass:
                 insort(self.offsets, offset)
 
     def _visit(self, offset: int) -> None:
+        if any(start <= offset < end for start, end in self.found.deep):
+            return
         self.interpreter.steps = 0
         path = self.module.descend(offset)
+        if len(path) > _DEEPEST:
+            deep = path[_DEEPEST]
+            self.found.deep.append((deep.start_byte, deep.end_byte))
+            raise RecursionError
         self._spread_from(path)
         for i in range(len(path) - 1, 0, -1):
             handler = _VISITORS.get(path[i - 1].type)
