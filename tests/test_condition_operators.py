@@ -175,6 +175,15 @@ def test_only_what_is_open_is_blamed() -> None:
     assert [first.unknowns(1 << bit) for bit in range(TARGETS)] == [("L",), ("L",), (), ()]
 
 
+def test_what_is_no_expression_is_blamed_where_it_is_none() -> None:
+    everywhere = Evaluator(ALL).answer("X (", lambda name: OPEN)
+    assert [everywhere.unknowns(1 << bit) for bit in range(TARGETS)] == [("X",)] * TARGETS
+    half = state_of({Definition(None, "( 1"): 0b0011, Definition(None, "1 + 0"): 0b1100})
+    answer = Evaluator(ALL).answer("M == 1", {"M": half}.__getitem__)
+    assert (answer.truth.yes, answer.truth.no) == (0b1100, 0)
+    assert [answer.unknowns(1 << bit) for bit in range(TARGETS)] == [("M",), ("M",), (), ()]
+
+
 def test_names_are_those_behind_the_condition() -> None:
     states = {**defined(A="B + 1", B="2", C="", LOOP="LOOP"), "F": uniform(Definition(("x", "y"), "x + A + y"), ALL)}
     answer = Evaluator(ALL).answer("F(1, 2) == 6", lambda name: states.get(name, OPEN))

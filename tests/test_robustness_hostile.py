@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hostile import check
@@ -156,3 +158,12 @@ def test_one_line_of_100_megabytes() -> None:
     began = time.process_time()
     check(data[: 32 << 20], "a.cu")
     assert time.process_time() - began < 60
+
+
+def test_every_row_of_the_page_has_its_test() -> None:
+    root = Path(__file__).resolve().parents[1]
+    page = (root / "docs" / "robustness.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", page))
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (root / "tests").glob("test_*.py"))
+    assert len(named) > 20
+    assert [name for name in sorted(named) if f"def {name}(" not in tests] == []
