@@ -21,6 +21,7 @@ from archscan.frontends.python.operations import (
     is_capability,
     spellings,
 )
+from archscan.frontends.python.patterns import matched, version_of
 from archscan.frontends.python.scopes import Binding
 from archscan.frontends.python.syntax import arguments, line_of, oneline, text
 from archscan.frontends.python.syntax import field as child
@@ -41,12 +42,10 @@ from archscan.frontends.python.values import (
     Split,
     Unknown,
     Value,
-    VersionV,
     depends,
     is_constant,
 )
 from archscan.model.gate import Related, Role
-from archscan.model.target import Target
 
 if TYPE_CHECKING:
     from archscan.frontends.python.evaluate import Interpreter
@@ -56,12 +55,10 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 _LOOKED_AT = 2000
-_LONGEST_PATTERN = 200  # of those that names of targets are matched with
 _VERSIONS = frozenset({"Version", "LooseVersion", "parse_version", "parse"})
 _MATCHERS = frozenset({"re.match", "re.fullmatch", "re.search"})
 _MOST_NAMES = 3
 _AS_NUMBER = frozenset({"to_int", "as_int"})
-_NUMBERS = re.compile(r"\d+")
 
 
 def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
@@ -176,7 +173,7 @@ def _external(
     if short in interpreter.knowledge.wrappers:
         return _wrapped(interpreter, positional, node, frame)
     if short in _VERSIONS and positional and (short != "parse" or "version" in name):
-        return _version(interpreter, interpreter.evaluate(positional[0], frame))
+        return version_of(interpreter, interpreter.evaluate(positional[0], frame))
     if name in _MATCHERS and len(positional) > 1:
         pattern = interpreter.evaluate(positional[0], frame)
         return matched(interpreter, pattern, short, interpreter.evaluate(positional[1], frame))
@@ -194,53 +191,6 @@ def _external(
         return Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame))
     args = tuple(interpreter.evaluate(a, frame) for a in positional)
     return _builtin(interpreter, short, args, node)
-
-
-def _version(interpreter: Interpreter, written: Value) -> Value:
-    """The numbers of a version as packaging.version orders them."""
-
-    def numbers(text: Value) -> Value:
-        if not isinstance(text, str):
-            return Unknown(("version",), depends(text))
-        found = [int(n) for n in _NUMBERS.findall(text.split("+")[0])[:4]]
-        while found and not found[-1]:
-            found.pop()
-        return VersionV(found)
-
-    return interpreter.lanes.lift(numbers, written)
-
-
-def matched(interpreter: Interpreter, pattern: Value, how: str, written: Value) -> Value:
-    """What a regular expression makes of a text that names targets: a match, or None."""
-    if isinstance(pattern, PatternV):
-        pattern = pattern.pattern
-    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
-        return Unknown(("match",), depends(written))
-
-    def match(text: Value) -> Value:
-        if isinstance(text, Capability):
-            return _matches_some(interpreter, pattern, how)
-        if not isinstance(text, str) or len(text) > _LONGEST_PATTERN:
-            return Unknown(("match",), depends(text))
-        try:
-            return True if getattr(re, how)(pattern, text) else None
-        except (re.error, OverflowError, RecursionError):
-            return Unknown(("match",))
-
-    return interpreter.lanes.lift(match, written)
-
-
-def _matches_some(interpreter: Interpreter, pattern: str, how: str) -> Value:
-    """Whether a pattern takes a target in some spelling; unknown where it takes none of any."""
-
-    def match(target: Target) -> Value:
-        return True if any(getattr(re, how)(pattern, written) for written in spellings(target)) else None
-
-    try:
-        found = interpreter.lanes.by_target(match)
-    except (re.error, OverflowError, RecursionError):
-        return Unknown(("match",))
-    return Unknown(("match",), True) if found is None else found
 
 
 def _imported(interpreter: Interpreter, name: Value, frame: Frame) -> Value:
