@@ -467,3 +467,14 @@ def test_a_worker_that_grows_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(workers, "_MOST_GROWTH", 4 << 20)
     kept: list[bytes] = []
     assert list(workers.Forks(2).map(lambda n: kept.append(bytes(3 << 20)) or n, range(30))) == list(range(30))
+
+
+def test_what_runs_apart_comes_back_or_says_why() -> None:
+    from archscan import workers
+
+    forks = workers.Forks(2)
+    assert forks.apart(lambda: list(forks.map(lambda n: n * 2, range(5)))) == [0, 2, 4, 6, 8]
+    with pytest.raises(workers.WorkerError, match="invalid literal"):
+        forks.apart(lambda: int("no number"))
+    with pytest.raises(workers.WorkerError, match="signal 9"):
+        forks.apart(lambda: os.kill(os.getpid(), signal.SIGKILL))
