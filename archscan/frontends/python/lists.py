@@ -208,7 +208,8 @@ def emit(
     path: list[Node], frame: Frame, layer: Layer, guarded: Node,
 ) -> None:  # fmt: skip
     """Adds the gate of a list: at the literal, or at the definition of the name that stands for it."""
-    module, literal = literal_of(spot, frame, scan.interpreter)
+    is_list = kind is not Kind.CHECK
+    module, literal = literal_of(spot, frame, scan.interpreter) if is_list else (scan.module, inner(spot))
     notes = list(related)
     if module is not scan.module:
         notes.insert(0, Related(module.path, line_of(literal), Role.DEFINITION, oneline(literal, 100)))
