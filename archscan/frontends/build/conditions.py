@@ -75,7 +75,7 @@ class Condition:
 
     def answer(self) -> Answer:
         """The answer; unknown where the words are no condition."""
-        result = self._or()
+        result = self._compound()
         return result if self._at >= len(self._words) else Answer(None, result.origins)
 
     def _peek(self, *keywords: str) -> bool:
@@ -84,18 +84,13 @@ class Condition:
         word = self._words[self._at]
         return bool(word.name) and word.name in keywords
 
-    def _or(self) -> Answer:
-        result = self._and()
-        while self._peek("OR"):
-            self._at += 1
-            result = _either(result, self._and())
-        return result
-
-    def _and(self) -> Answer:
+    def _compound(self) -> Answer:
+        """AND and OR have no precedence in CMake: they are taken from left to right."""
         result = self._not()
-        while self._peek("AND"):
+        while self._peek("AND", "OR"):
+            join = _both if self._peek("AND") else _either
             self._at += 1
-            result = _both(result, self._not())
+            result = join(result, self._not())
         return result
 
     def _not(self) -> Answer:
@@ -126,7 +121,7 @@ class Condition:
     def _parenthesis(self) -> Answer:
         self._at += 1
         self._depth += 1
-        result = self._or()
+        result = self._compound()
         self._depth -= 1
         if self._peek(")"):
             self._at += 1
