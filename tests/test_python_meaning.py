@@ -890,3 +890,23 @@ def test_number_that_a_call_returns_is_no_truth() -> None:
         """
     )
     assert [g.kind for g in found] == [Kind.TABLE]
+
+
+@pytest.mark.parametrize("condition", ["cap not in CCS", "not (cap in CCS)", "x.strict and not cap in CCS"])
+def test_list_that_refuses_what_it_leaves_out(condition: str) -> None:
+    (gate,) = gates(
+        HEAD
+        + "CCS = [(8, 0), (9, 0)]\n\ndef check(x):\n    cap = torch.cuda.get_device_capability()\n"
+        + f"    if {condition}:\n        raise ValueError(cap)\n"
+    )
+    assert (gate.kind, gate.place.line) == (Kind.ALLOW_LIST, 2)
+    assert yes(gate) == {80, 90} and gate.rest.does is Does.RAISES
+
+
+def test_list_in_an_alternative_stays_where_it_is_asked() -> None:
+    (gate,) = gates(
+        HEAD
+        + "CCS = [(8, 0), (9, 0)]\n\ndef check(x):\n    cap = torch.cuda.get_device_capability()\n"
+        + "    if not (cap in CCS) or cap[0] == 9:\n        raise ValueError(cap)\n"
+    )
+    assert gate.kind is Kind.IF and no(gate) == {80}

@@ -108,6 +108,12 @@ def conjuncts(node: Node) -> list[Node]:
     return [node]
 
 
+def conjunct_of(condition: Node, spot: Node) -> Node:
+    """The part of an `and` chain that holds a spot: with the `not` or `or` that it stands in."""
+    parts = conjuncts(condition)
+    return next((p for p in parts if p.start_byte <= spot.start_byte and spot.end_byte <= p.end_byte), inner(condition))
+
+
 def focus(interpreter: Interpreter, node: Node, frame: Frame) -> Node:
     """The first operand of a condition that depends on the target: where the finding points."""
     node = inner(node)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.arms import arm_of, gate_of, is_gate, renames, varies
-from archscan.frontends.python.conditions import answer, answer_of, focus, met, passed
+from archscan.frontends.python.conditions import answer, answer_of, conjunct_of, focus, met, passed
 from archscan.frontends.python.definitions import at_definition, named_list
 from archscan.frontends.python.effects import asserted
 from archscan.frontends.python.reach import reach_of
@@ -59,7 +59,8 @@ def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
     spot = focus(scan.interpreter, arms_nodes[first][0], frame)
     rest = Effect(Does.ASSIGNS, line_of(last), None, oneline(last, 120), environment)
     gate = gate_of(scan, Kind.CONDITIONAL_EXPRESSION, spot, tuple(arms), rest, related, reach, path, frame)
-    named = named_list(spot, frame, scan.interpreter) if len(arms) == 1 else None
+    asked = conjunct_of(arms_nodes[first][0], spot)
+    named = named_list(asked, frame, scan.interpreter) if len(arms) == 1 else None
     scan.add(gate if named is None else at_definition(gate, named, spot))
 
 

@@ -22,7 +22,7 @@ from archscan.frontends.python.arms import (
     words_near,
 )
 from archscan.frontends.python.blocks import ends, is_predicate, returns_in, scope_of, symbols_in
-from archscan.frontends.python.conditions import Answer, arm_answers, focus
+from archscan.frontends.python.conditions import Answer, arm_answers, conjunct_of, focus
 from archscan.frontends.python.definitions import at_definition, named_list
 from archscan.frontends.python.effects import after, block_effect, caught, effect_of
 from archscan.frontends.python.frames import Frame
@@ -123,7 +123,8 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
     )
     if asks_table(scan, spot, frame):
         return
-    named = named_list(spot, frame, scan.interpreter)
+    asked = conjunct_of(condition, spot) if condition is not None else spot
+    named = named_list(asked, frame, scan.interpreter)
     if named is not None and len(arms) == 1:
         gate = at_definition(gate, named, spot)
         quirk = quirk_in(gate.near)
