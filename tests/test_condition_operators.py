@@ -178,6 +178,8 @@ def test_only_what_is_open_is_blamed() -> None:
 def test_what_is_no_expression_is_blamed_where_it_is_none() -> None:
     everywhere = Evaluator(ALL).answer("X (", lambda name: OPEN)
     assert [everywhere.unknowns(1 << bit) for bit in range(TARGETS)] == [("X",)] * TARGETS
+    many = Evaluator(ALL).answer(" + ".join(f"N{n}" for n in range(151)), lambda name: OPEN)
+    assert [many.unknowns(1 << bit)[:1] for bit in range(TARGETS)] == [("N0",)] * TARGETS
     half = state_of({Definition(None, "( 1"): 0b0011, Definition(None, "1 + 0"): 0b1100})
     answer = Evaluator(ALL).answer("M == 1", {"M": half}.__getitem__)
     assert (answer.truth.yes, answer.truth.no) == (0b1100, 0)
