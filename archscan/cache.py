@@ -192,7 +192,8 @@ class Cache:
 
     def snapshot(self, name: str) -> Snapshot | None:
         """The facts of files of these names as they last were, or else those that this place had; see their digest."""
-        return self._either(name, ".facts", Snapshot)
+        found: Snapshot | None = self._either(name, ".facts", Snapshot)
+        return found
 
     def name(self, sources: Iterable[Unread]) -> str:
         """The name of the snapshot for files of these paths and origins."""

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -154,20 +154,30 @@ class _Crew(Generic[Item, Result]):
         os.write(feed, numbers)
 
     def _start(self) -> None:
+        """One more process. An interrupt waits until the child knows what to do with it, and the parent its child."""
         reading, writing = _wide_pipe()
-        process = os.fork()
-        if process == 0:
-            try:
-                signal.signal(signal.SIGINT, signal.SIG_DFL)  # die at once and say nothing: the parent reports
-                os.close(reading)
-                for pipe in self.children:
-                    os.close(pipe)
-                self._serve(writing)
-            finally:
-                os._exit(0)
-        os.close(writing)
-        self.children[reading] = process
-        self.buffers[reading] = bytearray()
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+        try:
+            process = os.fork()
+            if process == 0:
+                self._live(reading, writing, held)
+            os.close(writing)
+            self.children[reading] = process
+            self.buffers[reading] = bytearray()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+    def _live(self, reading: int, writing: int, held: Iterable[int]) -> NoReturn:
+        """What a new process does, from its first step to its end."""
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # die at once and say nothing: the parent reports
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+            os.close(reading)
+            for pipe in self.children:
+                os.close(pipe)
+            self._serve(writing)
+        finally:
+            os._exit(0)
 
     def _serve(self, answers: int) -> None:
         """The life of a worker: take a number, say so, answer it; end when the queue is empty or it grew too large."""

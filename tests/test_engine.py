@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from archscan import cache, engine, pipeline
+from archscan import cache, engine, pipeline, workers
 from archscan.catalog.types import Catalog, MacroFacts
 from archscan.frontends import registry
 from archscan.frontends.protocol import Context
@@ -94,6 +94,8 @@ class Others(Placed):
 def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
     monkeypatch.setattr(registry, "front_ends", lambda layers=frozenset(), paths=None: (Placed(),))
     monkeypatch.setattr(engine, "_ALONE", 0)
+    threads = workers._threads()  # those of whoever runs the tests, such as xdist, do no harm to a fork
+    monkeypatch.setattr(workers, "_threads", lambda found=workers._threads: found() - threads + 1)
     monkeypatch.setattr(cache, "_code", str)  # an edit of archscan while its tests run is no change of theirs
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     Words.indexed.clear()
@@ -145,8 +147,6 @@ def test_everything_that_travels_can_be_pickled(project: Path) -> None:
 
 
 def test_processes_start_fresh_where_forks_are_not_safe(project: Path) -> None:
-    from archscan import workers
-
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
