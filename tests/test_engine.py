@@ -94,8 +94,7 @@ class Others(Placed):
 def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
     monkeypatch.setattr(registry, "front_ends", lambda layers=frozenset(), paths=None: (Placed(),))
     monkeypatch.setattr(engine, "_ALONE", 0)
-    threads = workers._threads()  # those of whoever runs the tests, such as xdist, do no harm to a fork
-    monkeypatch.setattr(workers, "_threads", lambda found=workers._threads: found() - threads + 1)
+    monkeypatch.setattr(workers, "_threads", lambda: 1)  # those of whoever runs the tests do no harm to a fork
     monkeypatch.setattr(cache, "_code", str)  # an edit of archscan while its tests run is no change of theirs
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     Words.indexed.clear()
@@ -146,7 +145,8 @@ def test_everything_that_travels_can_be_pickled(project: Path) -> None:
     assert scan(project, mapper=Remote()) == scan(project)
 
 
-def test_processes_start_fresh_where_forks_are_not_safe(project: Path) -> None:
+def test_processes_start_fresh_where_forks_are_not_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_threads", threading.active_count)
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()

@@ -910,3 +910,24 @@ def test_list_in_an_alternative_stays_where_it_is_asked() -> None:
         + "    if not (cap in CCS) or cap[0] == 9:\n        raise ValueError(cap)\n"
     )
     assert gate.kind is Kind.IF and no(gate) == {80}
+
+
+@pytest.mark.parametrize(
+    ("leaving", "does", "message"),
+    [
+        ('print("needs 9.x")\n        sys.exit(1)', Does.RAISES, "needs 9.x"),
+        ('sys.exit("needs 9.x")', Does.RAISES, "needs 9.x"),
+        ("exit(2)", Does.RAISES, None),
+        ("sys.exit(0)", Does.SKIPS, None),
+        ("sys.exit_handlers(1)", Does.WORK, None),
+    ],
+)
+def test_program_that_ends_there_is_an_error(leaving: str, does: Does, message: str | None) -> None:
+    source = (
+        "import sys\nimport torch\n\n\ndef main():\n    cap = torch.cuda.get_device_capability()\n"
+        f"    if cap[0] != 9:\n        {leaving}\n    if cap[0] < 8:\n        return 1\n    run()\n"
+    )
+    found = gates(source)
+    assert (found[0].arms[0].effect.does, found[0].arms[0].effect.message) == (does, message)
+    behind = [g for g in found if g.place.line > found[0].place.line and "< 8" in g.arms[0].condition]
+    assert (75 in yes(behind[0])) is (does is Does.WORK)  # who has left does not come to what follows

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tree_sitter import Node
 
-from archscan.frontends.python.syntax import COMPOUND, inner, operands, statements, text
+from archscan.frontends.python.syntax import COMPOUND, exit_call, inner, operands, statements, text
 from archscan.frontends.python.syntax import field as child
 from archscan.model.gate import Scope
-
-if TYPE_CHECKING:
-    pass
 
 _HOLDERS = COMPOUND | {
     "return_statement", "block", "elif_clause", "else_clause", "except_clause", "except_group_clause",
     "finally_clause", "case_clause",
 }  # fmt: skip
+_LEAVES = ("return_statement", "raise_statement", "continue_statement", "break_statement")
 
 
 def ends(block: Node) -> bool:
+    """Whether what follows a block is not reached from its end."""
     body = statements(block)
-    return bool(body) and body[-1].type in (
-        "return_statement",
-        "raise_statement",
-        "continue_statement",
-        "break_statement",
-    )
+    return bool(body) and (body[-1].type in _LEAVES or exit_call(body[-1]) is not None)
 
 
 def returns_in(function: Node) -> list[Node]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from archscan.frontends.python.syntax import (
+    exit_call,
     field,
     if_arms,
     inner,
@@ -71,12 +72,23 @@ def _ending(last: Node, before: list[Node]) -> Effect | None:
         return Effect(Does.SKIPS, line_of(last))
     if last.type == "assert_statement" and text(operands(last)[0]) == "False":
         return asserted(last)
-    return None
+    call = exit_call(last)
+    return exited(call, before) if call is not None else None
 
 
 def raised(node: Node) -> Effect:
     """The effect of a raise statement, with the message's template."""
     return Effect(Does.RAISES, line_of(node), message_of(node), exception_of(node))
+
+
+def exited(call: Node, before: list[Node]) -> Effect:
+    """The effect of a call that ends the program: an error but for exit(0), told by its text or what was printed."""
+    holder = field(call, "arguments")
+    values = operands(holder) if holder is not None else []
+    if not values or text(values[0]) in ("0", "None"):
+        return Effect(Does.SKIPS, line_of(call))
+    told = [k.message for k in map(_statement, before) if k.does in (Does.PRINTS, Does.LOGS) and k.message]
+    return Effect(Does.RAISES, line_of(call), template(values[0]) or (told[-1] if told else None), "SystemExit")
 
 
 def caught(effect: Effect, path: list[Node]) -> Effect:
@@ -202,6 +214,8 @@ def _statement(node: Node) -> Effect:
     if kind != "expression_statement" or not node.named_children:
         return Effect(Does.WORK, line)
     expression = node.named_children[0]
+    if exit_call(node) is not None:
+        return exited(expression, [])
     if expression.type in ("assignment", "augmented_assignment"):
         right = field(expression, "right")
         return Effect(Does.ASSIGNS, line, None, oneline(right, 120) if right is not None else None)

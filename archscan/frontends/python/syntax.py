@@ -211,3 +211,13 @@ def walk(node: Node, into: frozenset[str] = frozenset()) -> Iterator[Node]:
         yield current
         if current is node or current.type not in into:
             stack.extend(reversed(current.named_children))
+
+
+_EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
+
+
+def exit_call(node: Node) -> Node | None:
+    """The call of a statement that ends the program, as sys.exit(...) does; None for any other statement."""
+    call = node.named_children[0] if node.type == "expression_statement" and node.named_children else None
+    function = field(call, "function") if call is not None and call.type == "call" else None
+    return call if function is not None and text(function) in _EXITS else None
