@@ -109,7 +109,7 @@ def test_what_c_does_not_define_is_unknown(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "(", ")", "1 1", "1 +", "1 ? 2", "1 ? 2 :", "()", "1 : 2", "A B", "defined", "defined(",
+    ["", "(", ")", "1 1", "1 +", "1 ? 2", "1 ? 2 :", "()", "1 : 2", "A B", "defined", "defined(", "defined +",
      "? 1 : 2", "== 1", "1 = 1", "\"s\" == 1", "1 < ", "F(", "''", "'", "@", "9" * 1001],
 )  # fmt: skip
 def test_what_is_no_expression_is_unknown(text: str) -> None:
@@ -220,6 +220,7 @@ def test_names_are_those_behind_the_condition() -> None:
         ("ADD(1)", "unknown"),
         ("ADD(1, 2, 3)", "unknown"),
         ("RECURSE(1) > 0", "unknown"),
+        ("ID(0u) - 1 > 0 && ID(0) - 1 < 0", "yes"),
     ],
 )
 def test_macros(text: str, expected: str) -> None:
@@ -271,6 +272,7 @@ def nested(depth: int) -> str:
         ("!" * 1000 + "1", "!" * 1001 + "1"),
         ("1 + " + " + ".join(f"Z{n}" for n in range(150)), "1 + " + " + ".join(f"Z{n}" for n in range(151))),
         ("9" * 1000, "9" * 1001),
+        ("0 ? 1 : " * 60 + "1", "0 ? 1 : " * 61 + "1"),
     ],
 )
 def test_limits_are_where_they_are_said_to_be(within: str, beyond: str) -> None:

@@ -65,7 +65,7 @@ class Evaluator:
         while True:
             states = self._behind(condition, lookup)
             if len(states) > _MOST_NAMES:
-                return replace(self._open(condition), names=tuple(states))
+                return replace(self._open(condition, self.everything), names=tuple(states))
             key = (condition, *states.items())
             found = self._answers.get(key)
             if found is not None:
@@ -92,8 +92,7 @@ class Evaluator:
                 break
         return states
 
-    def _open(self, condition: str, mask: int = -1) -> Answer:
-        where = self.everything if mask < 0 else mask
+    def _open(self, condition: str, where: int) -> Answer:
         return Answer(Truth(0, 0), tuple((name, where) for name in names_in(condition)))
 
     def _evaluate(self, condition: str, states: dict[str, State]) -> Answer:
@@ -107,7 +106,7 @@ class Evaluator:
                 for name, where in answer.blame:
                     blame[name] = blame.get(name, 0) | where
         except Malformed:
-            return self._open(condition)
+            return self._open(condition, self.everything)
         return Answer(Truth(yes, no), tuple(blame.items()))
 
     def _in_class(self, condition: str, states: dict[str, State], mask: int, macros: dict[str, Definition]) -> Answer:
