@@ -16,7 +16,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "predicates": ("name", "when", "constant"),
     "wrappers": ("name",),
     "registries": ("name", "form", "encoding", "layer", "message", "minimum", "maximum"),
-    "ops": ("pattern",),
     "cuda_capability_sources": ("name", "gives"),
     "check_macros": ("name", "condition", "effect"),
     "target_macros": ("name", "form"),

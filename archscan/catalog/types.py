@@ -153,7 +153,7 @@ class Catalog:
     features: dict[str, Feature]
     evidence: tuple[EvidenceRow, ...]
     rules: dict[str, Rule]
-    packages: dict[str, object]  # rules/facts/packages.yaml, checked: facades, predicates, capability sources, ops
+    packages: dict[str, object]  # rules/facts/packages.yaml, checked: facades, predicates, capability sources
     messages: tuple[dict[str, object], ...]  # rules/facts/messages.yaml: error families people paste
     digest: str = ""  # of every file read; part of cache keys
     images: dict[str, str] = field(default_factory=dict)  # cubin_a -> this-sm; see architectures.loads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from archscan.judge.branches import ENUMERATOR, NO_ANSWER, REST
+from archscan.judge.branches import ENUMERATOR, NO_ANSWER
 from archscan.judge.cases import Case
 from archscan.judge.features import Need
 from archscan.judge.limits import DEFAULT, STATIC, THREADS, constant
@@ -230,8 +230,3 @@ def _is_constant(value: str | None) -> bool:
 
 def _is_literal(value: str | None) -> bool:
     return value is not None and (value in ("true", "false", "True", "False") or _is_constant(value))
-
-
-def guards_rest(case: Case) -> bool:
-    """Whether what the target misses is the code after the gate."""
-    return case.guarded == REST

@@ -81,7 +81,6 @@ class Knowledge:
     decorators: dict[str, Requirement] = field(default_factory=dict)
     combiners: dict[str, Requirement] = field(default_factory=dict)  # decorators that name decorated requirements
     windows: dict[str, Requirement] = field(default_factory=dict)
-    ops: tuple[re.Pattern[str], ...] = ()
     defines: dict[str, str] = field(default_factory=dict)
     undefines: frozenset[str] = frozenset()
 
@@ -251,10 +250,9 @@ def compile_knowledge(
         decorators={r.name: r for form, r in registries if form == "decorator"},
         combiners={r.name: r for form, r in registries if form == "combiner"},
         windows={r.name: r for form, r in registries if form == "window"},
-        ops=tuple(re.compile(row["pattern"]) for row in rows["ops"]),
         defines=dict(defines),
         undefines=frozenset(undefines),
     )  # fmt: skip
 
 
-_SECTIONS = ("python_capability_sources", "facades", "predicates", "wrappers", "registries", "ops")
+_SECTIONS = ("python_capability_sources", "facades", "predicates", "wrappers", "registries")
