@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.arms import ASSUMPTIONS, arm_of, kind_of, layer_of, words_near
-from archscan.frontends.python.blocks import scope_of
+from archscan.frontends.python.blocks import ends, scope_of
 from archscan.frontends.python.conditions import Answer, always, answer, answer_of, met, passed
 from archscan.frontends.python.effects import after, effect_of
 from archscan.frontends.python.frames import Frame
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _LITERAL = ("integer", "string", "float", "none", "true", "false")
 _SEQUENCE = ("tuple_pattern", "list_pattern")
-_LEAVES = ("return_statement", "raise_statement", "continue_statement", "break_statement")
 
 
 def visit_match(scan: ModulePass, path: list[Node]) -> None:
@@ -140,7 +139,7 @@ def _arms(scan: ModulePass, cases: list[Node], answers: list[Answer], reach: Ans
 def _rest(path: list[Node], cases: list[Node]) -> Effect:
     """What follows the statement where every case leaves."""
     statement, around = path[-2], path[-3] if len(path) > 2 else path[-2]
-    bodies = [statements(block) for case in cases if (block := child(case, "consequence")) is not None]
-    if around.type in ("block", "module") and all(body and body[-1].type in _LEAVES for body in bodies):
+    blocks = [block for case in cases if (block := child(case, "consequence")) is not None]
+    if around.type in ("block", "module") and all(map(ends, blocks)):
         return effect_of(after(statement, statements(around)))
     return Effect(Does.NOTHING)

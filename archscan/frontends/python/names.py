@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.blocks import ends
 from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.frames import DEPTH, END, MISSING, NO_SCOPE, STEPS, Frame, distinct
 from archscan.frontends.python.lanewise import binary, items_of
 from archscan.frontends.python.modules import Module
-from archscan.frontends.python.operations import BUILTINS, item_of, terminates
+from archscan.frontends.python.operations import BUILTINS, item_of
 from archscan.frontends.python.scopes import Binding, Chain, chain_of
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import if_arms, line_of, oneline, path_to, text
@@ -227,7 +228,7 @@ def _join(
     names: tuple[str, ...] = ()
     for index, (condition, block) in enumerate(arms):
         yes, maybe, why = taken(interpreter, condition, frame, left)
-        if not terminates(block):
+        if not ends(block):
             inner_chain = (*chain, (start, index))
             mine = [b for b in before if b in earlier or b.chain[: len(inner_chain)] == inner_chain]
             value = _reach(interpreter, name, frame, mine, inner_chain, END)

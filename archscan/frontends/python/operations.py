@@ -6,9 +6,6 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tree_sitter import Node
-
-from archscan.frontends.python.syntax import statements
 from archscan.frontends.python.values import (
     BuiltinMethod,
     Capability,
@@ -27,16 +24,6 @@ from archscan.frontends.python.values import (
     is_constant,
     unite,
 )
-
-
-def terminates(block: Node) -> bool:
-    body = statements(block)
-    return bool(body) and body[-1].type in (
-        "return_statement",
-        "raise_statement",
-        "continue_statement",
-        "break_statement",
-    )
 
 
 def by_cover(parts: list[tuple[Value, int, tuple[str, ...]]], mask: int) -> Iterator[tuple[int, tuple[int, ...]]]:
