@@ -33,7 +33,7 @@ QUICK = settings(
 
 CUDA_PIECES = [
     "#if ", "#ifdef ", "#ifndef ", "#elif ", "#else", "#endif", "#define ", "#undef ", "#error no", "#include <a.h>",
-    "__CUDA_ARCH__", ">= 900", "< 1200", "== 1000", " && ", " || ", "!", "(", ")", "defined(X)", "X", "F(1)", "F(x, ...)",
+    "__CUDA_ARCH__", ">= 900", "< 1200", "== 1000", " && ", " || ", "!", "(", ")", "defined(X)", "defined", "X", "F(1)", "F(x, ...)",
     "\n", "\n", "\r\n", "\\\n", "/*", "*/", "//", '"', "'", 'R"(', ')"', " ", "\t", "%:if ", "??=if ", "{", "}", ";",
     "__global__ void k(int* p) {", "asm volatile(\"wgmma.fence;\");", "cudaGridDependencySynchronize();", "return;",
     "printf(\"no\");", "assert(false);", "__trap();", "if (prop.major >= 9) {", "else", "switch (sm) {", "case 90:",

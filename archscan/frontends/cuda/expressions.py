@@ -161,7 +161,9 @@ class _Parser:
                 return
 
     def _defined(self, name: str) -> Values:
-        state = self.states[name]
+        state = self.states.get(name)
+        if state is None:  # `defined(defined)`
+            raise Malformed(f"{name} is no macro name")
         undefined, unknown = state.where(UNDEFINED), state.where(UNKNOWN)
         known = ((Number(0), undefined & self.mask), (Number(1), self.mask & ~(undefined | unknown)))
         blame = ((name, unknown & self.mask),) if unknown & self.mask else ()
