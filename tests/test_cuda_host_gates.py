@@ -593,7 +593,7 @@ def test_a_name_ends_with_its_block() -> None:
 
 def test_what_stands_behind_an_open_question_is_still_reached() -> None:
     head = "constexpr bool kTable[] = {__CUDA_ARCH__ == 860, true};\n"
-    code = f"{head}__device__ void f() {{\n if (kTable[0]) a();\n if (x) b();\n if (__CUDA_ARCH__ >= 900) c();\n}}\n"
+    code = f"{head}__device__ void f() {{\n if (kTable[n]) a();\n if (x) b();\n if (__CUDA_ARCH__ >= 900) c();\n}}\n"
     found = facts(code)
     assert [(g.place.line, admits(g.arms[0])) for g in found.gates] == [(5, FROM_90)]
     assert [u.line for u in found.undecided] == [3]
@@ -674,3 +674,67 @@ def test_broken_text_does_no_harm(code: str) -> None:
 def test_deep_nesting_does_no_harm() -> None:
     facts("int f(int sm) { return " + "(" * 3000 + "sm >= 90" + ")" * 3000 + "; }\n")
     facts("void f(int sm) { " + "if (sm >= 90) { " * 600 + "}" * 600 + " }\n")
+
+
+COMPILED = """
+#ifdef __CUDA_ARCH__
+constexpr int kA = __CUDA_ARCH__;
+#endif
+template <int Lo, int Hi> struct Span { static constexpr bool value = kA >= Lo && kA < Hi; };
+template <int A> struct Tr { static constexpr int stages = A >= 1200 ? 2 : 4; };
+template <> struct Tr<1000> { static constexpr int stages = 8; };
+enum class G { old, hopper, dc, geforce };
+constexpr G gen() {
+  if (kA >= 1200) return G::geforce;
+  if (kA >= 1000) return G::dc;
+  if (kA >= 900) return G::hopper;
+  return G::old;
+}
+constexpr int smem_kb(int a) {
+  switch (a) {
+    case 800: return 163;
+    case 900: case 1000: case 1030: return 227;
+    default: return 99;
+  }
+}
+constexpr bool in(int a) { return false; }
+template <class... R> constexpr bool in(int a, int f, R... r) { return a == f || in(a, r...); }
+inline constexpr bool kTab[] = {kA == 860, kA == 890};
+__global__ void k() {
+  constexpr int local = kA % 100;
+  using X = std::conditional_t<(kA >= 1000), Span<1000, 1100>, Span<900, 1000>>;
+  constexpr auto lam = [](int a) { return a > 1000; };
+  static constexpr int lim = kA >= 1200 ? 101376 : kA >= 900 ? 232448 : 166912;
+  if constexpr (%s) { g(); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "admitted"),
+    [
+        ("Span<860, 891>::value", {86, 87, 88, 89}),
+        ("Tr<kA>::stages == 8", {100}),
+        ("Tr<kA>::stages == 2", {120, 121}),
+        ("gen() == G::dc", {100, 101, 103, 107, 110}),
+        ("gen() >= G::dc", {100, 101, 103, 107, 110, 120, 121}),
+        ("smem_kb(kA) > 100", {80, 90, 100, 103}),
+        ("in(kA, 900, 1000, 1200)", {90, 100, 120}),
+        ("kTab[0] || kTab[1]", {86, 89}),
+        ("std::is_same_v<std::integral_constant<int, kA>, std::integral_constant<int, 1200>>", {120}),
+        ("local == 30 || local == 10", {101, 103, 121}),
+        ("X::value", {90, 100, 101, 103, 107}),
+        ("lam(kA)", {101, 103, 107, 110, 120, 121}),
+        ("lim < 150000", {120, 121}),
+    ],
+)
+def test_constants_made_of_the_architecture_select_code(condition: str, admitted: set[int]) -> None:
+    line = COMPILED[: COMPILED.index("if constexpr (%s")].count("\n") + 1
+    found = gate(COMPILED.replace("%s", condition), line)
+    assert admits(found.arms[0]) == admitted, condition
+
+
+def test_what_is_made_of_the_architecture_and_not_followed_is_undecided() -> None:
+    code = "constexpr int kA = __CUDA_ARCH__;\n__global__ void k() {\n  if constexpr (%s) g();\n}\n"
+    assert [u.unknowns for u in facts(code % "lookup<kA>::of::type::value").undecided] == [("kA",)]
+    assert facts(code % "N == 4").undecided == ()

@@ -38,6 +38,8 @@ _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _MOST_STEPS = 5_000  # evaluations for one function: hostile or generated code must end
 _LONGEST_LIST = 64
 _LONGEST_TEXT = 160  # of an assumption
+_SAME = frozenset({"is_same_v", "is_same"})
+_CHOSEN_TYPES = frozenset({"conditional_t", "conditional"})
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
 _VERSIONED = frozenset(
@@ -122,6 +124,12 @@ class Evaluator:
                 return self._opaque(expr, scope)
 
     def _opaque(self, expr: Expr, scope: Scope) -> Value:
+        if expr.name == "enumerator":
+            return constant(values.Enumerator(expr.scope, expr.number), self.universe.device)
+        if expr.name == "subscript":
+            entry = paired(self.value(expr.args[0], scope), self.value(expr.args[1], scope), _entry)
+            if entry.cases:
+                return entry
         arch = any(self.value(a, scope).basis.arch for a in expr.args) if len(expr.args) < 8 else False
         return unknown(expr.text, arch=arch and expr.name != "owner")
 
@@ -131,18 +139,21 @@ class Evaluator:
             return scope.env[name]
         if name == "__CUDA_ARCH__":
             return values.arch_macro(self.universe)
-        found = self._constant(expr, scope)
+        if name in _SAME and len(expr.targs) == 2:
+            return self._same_type(expr.targs[0], expr.targs[1], expr.text, scope)
+        found = (self._of_type(expr, scope) if expr.scope else None) or self._constant(expr, scope)
         if found is not None:
             return found
         if expr.scope and name == "value":
-            return unknown(expr.text)
+            both = expr.targs if expr.scope.rpartition("::")[2] in _SAME else ()
+            return self._same_type(both[0], both[1], expr.text, scope) if len(both) == 2 else unknown(expr.text)
         if name in self.members and not expr.scope:
             return self.members[name]
         template = scope.function is not None and name in scope.function.template
         if template or expr.targs:
             return unknown(name)
         if expr.scope:  # a member of a type says what the type is for, not what runs
-            return self._of_type(expr, scope) or unknown(expr.text, arch=seed_of(name) is not None)
+            return unknown(expr.text, arch=seed_of(name) is not None)
         return self.seeded(name, expr.text)
 
     def seeded(self, name: str, text: str, call: bool = False) -> Value:
@@ -175,25 +186,61 @@ class Evaluator:
         """The constant of a type that a template parameter or alias stands for: `lower::major` of `SMVersion<8, 0>`."""
         named = expr.scope.rpartition("::")[2]
         given = scope.types.get(named)
-        found = self._instance(given.name, given.targs) if given is not None else self._instance(named, ())
-        if found is None or scope.depth >= _DEPTH:
-            return None
-        base, targs = found
-        constants = [c for c in self.names.constants.get(expr.name, ()) if c.constant.scope.rpartition("::")[2] == base]
-        if len(constants) != 1:
-            return None
-        parameters = self.names.templates.get(base, ())
-        env = {p: self.value(t, scope) for p, t in zip(parameters, targs, strict=False)}
-        value = self.value(constants[0].constant.value, scope.deeper(constants[0].path, env, None))
-        return value if value.cases else None
+        type_ = given if given is not None else Expr(Op.NAME, expr.place, named, named, targs=expr.targs)
+        return self._member(type_, expr.name, scope)
 
-    def _instance(self, name: str, targs: tuple[Expr, ...]) -> tuple[str, tuple[Expr, ...]] | None:
-        """A class template with its arguments; None where aliases of that name disagree."""
-        aliases = self.names.aliases.get(name, ())
-        if targs or not aliases:
-            return (name, targs) if targs else None
-        meant = {(alias.base, tuple(t.text for t in alias.targs)) for alias in aliases}
-        return (aliases[0].base, aliases[0].targs) if len(meant) == 1 else None
+    def _member(self, type_: Expr, member: str, scope: Scope, hops: int = 0) -> Value | None:
+        """The constant that a type has under a name, the aliases and choices behind the type followed."""
+        aliases = self.names.aliases.get(type_.name, ()) if not type_.targs else ()
+        if len({(a.base, tuple(t.text for t in a.targs)) for a in aliases}) == 1 and hops < _DEPTH:
+            aliased = Expr(Op.NAME, type_.place, type_.text, aliases[0].base, targs=aliases[0].targs)
+            return self._member(aliased, member, scope, hops + 1)
+        if type_.name in _CHOSEN_TYPES and len(type_.targs) == 3:
+            chosen_type = (self._member(t, member, scope, hops + 1) for t in type_.targs[1:])
+            yes, no = (found or unknown(type_.text) for found in chosen_type)
+            return selected(self.condition(type_.targs[0], scope), yes, no)
+        return self._instantiated(type_, member, scope) if type_.targs else None
+
+    def _instantiated(self, type_: Expr, member: str, scope: Scope) -> Value | None:
+        """The constant of a class template for these arguments: that of the specialisation they meet, if any."""
+        found = [d for d in self.names.constants.get(member, ()) if d.constant.scope.rpartition("::")[2] == type_.name]
+        general = [d for d in found if not d.constant.special]
+        if len(general) != 1 or scope.depth >= _DEPTH:
+            return None
+        args = [self.value(t, scope) for t in type_.targs]
+        parameters = self.names.templates.get(type_.name, ())
+        result = self._with(general[0], dict(zip(parameters, args, strict=False)), scope)
+        for special in found:
+            if special.constant.special:
+                meets = self._meets(special.constant.special, args, scope)
+                result = selected(meets, self._with(special, {}, scope), result)
+        arch = any(a.basis.arch for a in args)
+        return result if result.cases else unknown(type_.text, arch=True) if arch else None
+
+    def _with(self, defined: DefinedConstant, env: dict[str, Value], scope: Scope) -> Value:
+        return self.value(defined.constant.value, scope.deeper(defined.path, env, None))
+
+    def _meets(self, special: tuple[Expr, ...], args: list[Value], scope: Scope) -> Verdict:
+        """Where the arguments are those of a specialisation."""
+        result = Verdict(always(self.universe.device), always(self.universe.device))
+        for wanted, given in zip(special, args, strict=False):
+            equal = operate("==", given, self.value(wanted, scope))
+            result = result & (verdict_of(equal) if equal is not None else Verdict(UNKNOWN, UNKNOWN))
+        return result
+
+    def _same_type(self, left: Expr, right: Expr, text: str, scope: Scope) -> Value:
+        """Whether two types are one: the same template with arguments of equal value."""
+        if left.text == right.text:
+            return constant(1, self.universe.device)
+        args = [(self.value(a, scope), self.value(b, scope)) for a, b in zip(left.targs, right.targs, strict=False)]
+        if left.name != right.name or len(left.targs) != len(right.targs) or not args:
+            return unknown(text, arch=any(a.basis.arch or b.basis.arch for a, b in args))
+        pairs = zip(left.targs, right.targs, args, strict=True)
+        equal = [operate("==", a, b) or unknown(text) for x, y, (a, b) in pairs if x.text != y.text]
+        result = constant(1, self.universe.device)
+        for value in equal:
+            result = paired(result, value, lambda a, b: int(a == b == 1))
+        return result
 
     def _constant_value(self, defined: DefinedConstant, expr: Expr, scope: Scope) -> Value | None:
         """The value of one definition; None where its #if is dead on every device target."""
@@ -290,8 +337,11 @@ class Evaluator:
         return args[0] if expr.name in ("+", "*", "&") else unknown(expr.text, arch=args[0].basis.arch)
 
     def is_choice(self, value: Value) -> bool:
-        """Whether a value was picked by the architecture without being one: a tile, a cluster size."""
-        return value.basis.arch and not values.is_capability(value, self.spellings)
+        """Whether a number was picked by the GPU without naming it: a tile, a cluster size."""
+        if not value.basis.arch or value.basis.compiled:
+            return False
+        named = any(isinstance(payload, values.Enumerator) for payload, _ in value.cases)
+        return not named and not values.is_capability(value, self.spellings)
 
     def _incomparable(self, expr: Expr, args: list[Value]) -> Value:
         """A comparison without any answer: no capability if the other side is a plain number of another order."""
@@ -369,30 +419,58 @@ class Evaluator:
     def _helper(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
         if scope.depth >= _DEPTH:
             return None
-        owner = expr.scope
-        alias = self.names.aliases.get(owner.rpartition("::")[2], ())
-        bound: dict[str, Value] = {}
+        owner = expr.scope.rpartition("::")[2]
+        alias = self.names.aliases.get(owner, ())
+        targs = alias[0].targs if alias else expr.targs
         if alias:
             owner = alias[0].base
-            parameters = self.names.templates.get(owner, ())
-            bound = {p: self.value(t, scope) for p, t in zip(parameters, alias[0].targs, strict=False)}
         elif scope.function and owner in scope.function.template and owner:
             return unknown(owner, arch=any(self.value(a, scope).basis.arch for a in args))
-        found = self.names.candidates(expr.name, owner, scope.path)
+        given = self._given(args, scope)
+        found = _fitting(self.names.candidates(expr.name, owner, scope.path), len(given))
         if not found or len(found) > 4:
             return None
-        given = tuple(self.value(a, scope) for a in args)
+        parameters = self.names.templates.get(owner, ())
+        bound = {p: self.value(t, scope) for p, t in zip(parameters, targs, strict=False)}
         results = [
-            self.called(d, given, scope, self._bound(d.function, expr, scope) | bound, _types(d.function, expr, scope))
+            self.called(
+                d,
+                self._packed(d.function, given),
+                scope,
+                self._bound(d.function, expr, scope) | bound,
+                _types(d.function, expr, scope),
+            )
             for d in found
         ]
         first = results[0]
         if not first.basis.arch:
-            return None
+            return first if _is_constant(found[0].function) and first.cases else None
         if any(r.cases != first.cases for r in results[1:]):
             return unknown(expr.text, arch=True)
         origins = frozenset(Origin(d.path, deciding_line(d.function), d.function.name) for d in found[:1])
         return first.based(Basis(origins=origins))
+
+    def _given(self, args: tuple[Expr, ...], scope: Scope) -> tuple[Value, ...]:
+        """The values of arguments; a parameter pack that is expanded stands for its own."""
+        found: list[Value] = []
+        for arg in args:
+            pack = self.value(arg.args[0], scope) if arg.name == "expansion" and arg.args else None
+            sizes = {len(p) for p, _ in pack.cases if isinstance(p, tuple)} if pack is not None else set()
+            if pack is not None and len(sizes) == 1:
+                found += [self._element(pack, i, arg.text) for i in range(sizes.pop())]
+            else:
+                found.append(self.value(arg, scope))
+        return tuple(found)
+
+    def _packed(self, function: Function, given: tuple[Value, ...]) -> tuple[Value, ...]:
+        """The arguments as the parameters take them: a parameter pack those that are left."""
+        if not function.variadic:
+            return given
+        fixed = len(function.parameters) - 1
+        rest = constant((), self.universe.device)
+        for value in given[fixed:]:
+            rest = paired(rest, mapped(value, lambda p: (p,)), _joined)
+        return (*given[:fixed], rest)
 
     def _bound(self, function: Function, expr: Expr, scope: Scope) -> dict[str, Value]:
         return {p: self.value(t, scope) for p, t in zip(function.template, expr.targs, strict=False) if p}
@@ -494,6 +572,19 @@ def _shortened(text: str) -> str:
     return f"{text[: cut if cut > 0 else _LONGEST_TEXT]} …"
 
 
+def _fitting(found: tuple[Defined, ...], count: int) -> tuple[Defined, ...]:
+    """The definitions that take so many arguments: overloads are told apart by that alone."""
+    exact = tuple(d for d in found if len(d.function.parameters) == count and not d.function.variadic)
+    wider = tuple(d for d in found if d.function.variadic and len(d.function.parameters) <= count + 1)
+    return exact or wider or found
+
+
+def _is_constant(function: Function) -> bool:
+    """Whether a function only returns a literal."""
+    only = function.body[0] if len(function.body) == 1 else None
+    return isinstance(only, Return) and only.value is not None and only.value.op is Op.NUMBER
+
+
 def _types(function: Function, call: Expr, scope: Scope) -> dict[str, Expr]:
     """The template parameters of a function as a call binds them, through those of the caller."""
     given = zip(function.template, call.targs, strict=False)
@@ -505,6 +596,10 @@ def _pruned(both: Verdict, left: Verdict, right: Verdict, device: int) -> Verdic
     if both.truth.unknown(device) == 0:
         return Verdict(both.truth, both.assumed, replace(both.basis, unknowns=frozenset(), assumes=frozenset()))
     return both
+
+
+def _entry(listed: Payload, index: Payload) -> Payload | None:
+    return listed[index] if isinstance(listed, tuple) and isinstance(index, int) and 0 <= index < len(listed) else None
 
 
 def _holds(listed: Payload, item: Payload) -> Payload | None:

@@ -162,6 +162,11 @@ class Expressions:
             case "preproc_defined":
                 inner_args = tuple(self.expr(n, depth + 1) for n in node.named_children)
                 return Expr(Op.CALL, self.place(node), self.text(node), "defined", args=inner_args)
+            case "subscript_expression":
+                return self._subscript(node, depth)
+            case "parameter_pack_expansion":
+                inner_args = self._children(node, depth)
+                return Expr(Op.OPAQUE, self.place(node), self.text(node)[:200], "expansion", args=inner_args)
             case "initializer_list":
                 return Expr(Op.GROUP, self.place(node), self.text(node)[:200], args=self._children(node, depth))
             case "compound_literal_expression":
@@ -181,6 +186,14 @@ class Expressions:
 
     def _opaque(self, node: Node, depth: int) -> Expr:
         return Expr(Op.OPAQUE, self.place(node), self.text(node)[:200], args=self._children(node, depth))
+
+    def _subscript(self, node: Node, depth: int) -> Expr:
+        owner, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+        inner = [n for n in indices.named_children if n.type != "comment"] if indices else []
+        if owner is None or len(inner) != 1:
+            return self._opaque(node, depth)
+        args = (self.expr(owner, depth + 1), self.expr(inner[0], depth + 1))
+        return Expr(Op.OPAQUE, self.place(node), self.text(node)[:200], "subscript", args=args)
 
     def _operation(self, op: Op, node: Node, depth: int, fields: tuple[str, ...]) -> Expr:
         operands = [node.child_by_field_name(f) for f in fields]

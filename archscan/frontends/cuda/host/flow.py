@@ -54,6 +54,11 @@ _NESTING = 60  # blocks inside each other; beyond that control is not followed
 class Recorder(Protocol):
     """Is told of every place that may be a gate, with what is known there."""
 
+    @property
+    def predicates(self) -> frozenset[str]:
+        """Functions whose truth some condition asks for: it is a gate there, not where they return it."""
+        ...
+
     def branch(self, branch: Branch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
 
     def switch(self, switch: Switch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
@@ -81,6 +86,7 @@ class Flow:
     weak: int = 0  # how many conditions that are no matter of the architecture stand around
     nesting: int = 0
     types: Mapping[str, Expr] = field(default_factory=dict)  # template parameters bound to types
+    is_asked: bool = False  # in a lambda whose truth some condition asks for
     _live: Verdict | None = None
 
     @property
@@ -246,6 +252,7 @@ class Flow:
     def _lambda(self, call: Expr) -> None:
         inner = Flow(self.evaluator, self.path, self.function, self.depth, self.recorder, dict(self.env))
         inner.nesting, inner.live, inner.types = self.nesting + 1, self.live, self.types
+        inner.is_asked = self.recorder is not None and call.scope in self.recorder.predicates
         inner.run(call.body or ())
 
     # control
@@ -322,7 +329,7 @@ class Flow:
 
     def _switch(self, switch: Switch) -> None:
         subject = self.evaluator.value(switch.subject, self.scope)
-        if not subject.cases or self.evaluator.is_choice(subject) or not self._labels_are_known(switch):
+        if not subject.cases or self.evaluator.is_choice(subject) or not self._labels_are_known(switch, subject):
             subject = unknown(switch.subject.text)
         conditions = tuple(self._case_condition(switch, case, subject) for case in switch.cases)
         if self.recorder:
@@ -338,10 +345,11 @@ class Flow:
         self.live = Verdict(after.truth, after.assumed, before.basis)
         self._merge(ends)
 
-    def _labels_are_known(self, switch: Switch) -> bool:
-        """Whether some label is a number: those of an enumeration of something else are not."""
+    def _labels_are_known(self, switch: Switch, subject: Value) -> bool:
+        """Whether some label can be the subject: those of an enumeration of something else cannot."""
         labels = (label for case in switch.cases for label in case.labels)
-        return any(self.evaluator.value(label, self.scope).cases for label in labels)
+        asked = (operate("==", subject, self.evaluator.value(label, self.scope)) for label in labels)
+        return any(equal is not None and equal.cases for equal in asked)
 
     def _case_condition(self, switch: Switch, case: Case, subject: Value) -> Verdict:
         entered = self._labelled(case.entered, subject)
@@ -367,7 +375,7 @@ class Flow:
 
     def _return(self, statement: Return) -> None:
         if statement.value is not None:
-            if self.recorder:
+            if self.recorder and not self.is_asked:
                 self.recorder.returned(statement, self.scope, self.live)
             self._effects(statement.value, quiet=True)
             value = self.evaluator.value(statement.value, self.scope)
@@ -475,7 +483,8 @@ def returned(
         doubtful |= here & ~value.covered
         basis = basis | value.basis | (live.basis if live.truth.unknown(here) else NO_BASIS)
     arch = basis.arch or any(live.assumed.no for live, _ in flow.returns if live.assumed.yes)
-    return Value(merged(cases), soft, replace(basis, arch=arch))  # type: ignore[arg-type]
+    compiled = basis.compiled or any(live.basis.compiled for live, _ in flow.returns)
+    return Value(merged(cases), soft, replace(basis, arch=arch, compiled=compiled))  # type: ignore[arg-type]
 
 
 def _passed(parameter: str, value: Value) -> bool:

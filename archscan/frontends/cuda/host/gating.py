@@ -48,8 +48,12 @@ def host_facts(index: HostIndex, project: HostProject, liveness: Liveness, conte
     universe = context.catalog.universe
     evaluator = Evaluator(universe, project.names, project.members)
     tested = frozenset(t.call.name for t in project.tests if t.call.name in project.names.functions)
-    recorder = GateRecorder(index.path, evaluator, liveness, project.predicates, project.tables, tested)
+    recorder = GateRecorder(
+        index.path, evaluator, liveness, project.predicates, project.tables, tested, project.compiled_for(index.path)
+    )
     for function in index.unit.functions:
+        if function.is_lambda:
+            continue
         evaluator.steps = 0
         Flow(evaluator, index.path, function, recorder=recorder).run(function.body)
         if evaluator.is_exhausted:

@@ -83,4 +83,5 @@ def reduced(data: bytes, summariser: Summariser) -> Unit:
         constants=tuple(c for u in units for c in u.constants),
         aliases=tuple(a for u in units for a in u.aliases),
         templates=tuple(t for u in units for t in u.templates),
+        compiled=tuple(sorted({name for u in units for name in u.compiled})),
     )

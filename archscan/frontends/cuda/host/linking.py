@@ -43,6 +43,16 @@ class HostProject:
     tests: tuple[TemplateTest, ...]
     tables: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)  # switch helper -> its uses
     reached: Reached = field(default_factory=lambda: Reached({}, {}, Includes({})))
+    compiled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # made of __CUDA_ARCH__ -> its files
+
+    def compiled_for(self, path: str) -> frozenset[str]:
+        """What a file sees that is made of `__CUDA_ARCH__`: its own, and that of what it includes."""
+        includes = self.reached.includes
+        return frozenset(
+            name
+            for name, files in self.compiled.items()
+            if path in files or any(includes.reaches(path, file) for file in files)
+        )
 
 
 def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Includes | None = None) -> HostProject:
@@ -57,7 +67,16 @@ def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Include
         tests=tuple(_tests(ordered)),
         tables=_tables(ordered, names, evaluator),
         reached=reached({index.path: index.nodes for index in ordered}, includes or Includes({})),
+        compiled=_compiled(ordered),
     )
+
+
+def _compiled(ordered: list[HostIndex]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for index in ordered:
+        for name in index.unit.compiled:
+            found[name] = (*found.get(name, ()), index.path)
+    return found
 
 
 def _names(ordered: list[HostIndex], context: Context) -> Names:
@@ -140,6 +159,7 @@ class _MemberRecorder:
 
     evaluator: Evaluator
     found: dict[str, Value | None]
+    predicates: frozenset[str] = frozenset()
 
     def assigned(self, assign: Assign, scope: Scope, live: Verdict) -> None:
         if assign.value is None or assign.declared or len(assign.targets) != 1:

@@ -29,6 +29,7 @@ from archscan.frontends.cuda.host.traversal import parts, statements
 _ASKED = re.compile(  # variables that the driver or runtime is asked to put the capability into
     rb"GetAttribute\s*\(\s*&\s*([\w.]+)\s*,[\s\w:]*(?:omputeCapability|COMPUTE_CAPABILITY)"
 )
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _LONGEST_HELPER = 40  # statements
 _LONG = 1500  # bytes of a function: of longer ones only statements that may matter are read
 _SHORT = 400  # bytes of a constexpr function: a predicate that a template may be tested with
@@ -57,14 +58,21 @@ class Lowering(Statements):
     aliases: list[Alias] = field(default_factory=list)
     templates: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     visited: list[Visited] = field(default_factory=list)
-    named: set[str] = field(default_factory=set)  # constants made of __CUDA_ARCH__, whatever they are called
+    named: set[str] = field(default_factory=set)  # what is made of __CUDA_ARCH__, whatever it is called
+    special: tuple[Expr, ...] = ()  # arguments of the template specialisation in hand
 
     def unit(self) -> Unit:
         """Everything the buffer declares, reduced."""
         tree = parser().parse(self.data)
         self._declarations(tree.root_node, "", (), ())
         self._read_callers()
-        return Unit(tuple(self.functions), tuple(self.constants), tuple(self.aliases), tuple(self.templates))
+        return Unit(
+            tuple(self.functions),
+            tuple(self.constants),
+            tuple(self.aliases),
+            tuple(self.templates),
+            tuple(sorted(self.named)),
+        )
 
     def _read_callers(self) -> None:
         """Reads the functions again that ask one of the buffer's own helpers, now that these are known."""
@@ -147,15 +155,29 @@ class Lowering(Statements):
 
     def _class(self, node: Node, template: tuple[str, ...], guards: tuple[Guard, ...]) -> None:
         name_node = node.child_by_field_name("name")
-        name = self._last_name(name_node) if name_node else ""
-        if template:
+        named = self.expr(name_node) if name_node else None
+        name = named.name if named else ""
+        if template and any(template):
             self.templates.append((name, template))
         for child in node.named_children:
             if child.type == "base_class_clause":
                 self._bool_constant(child, name, template, guards)
         body = node.child_by_field_name("body")
         if body:
+            outer, self.special = self.special, named.targs if named else ()
+            kept = len(self.constants)
             self._declarations(body, name, (), guards)
+            self.special = outer
+            self._note(name, *(c.value for c in self.constants[kept:]))
+
+    def _note(self, name: str, *made_of: Expr) -> None:
+        """Takes note of a name if what it stands for is made of the architecture."""
+        if name and any(self._is_made_of_it(part) for expr in made_of for part in parts(expr)):
+            self.named.add(name)
+            self.suspects.add(name)
+
+    def _is_made_of_it(self, part: Expr) -> bool:
+        return part.name == "__CUDA_ARCH__" or part.name in self.named or part.scope.rpartition("::")[2] in self.named
 
     def _bool_constant(self, bases: Node, name: str, template: tuple[str, ...], guards: tuple[Guard, ...]) -> None:
         for base in bases.named_children:
@@ -163,16 +185,23 @@ class Lowering(Statements):
             if expr.name in ("bool_constant", "integral_constant") and expr.targs:
                 value = expr.targs[-1]
                 self.constants.append(Constant("value", name, template, value, self.place(base), guards))
+                self._note(name, value)
 
     def _enumerators(self, node: Node, scope: str, guards: tuple[Guard, ...]) -> None:
         name_node = node.child_by_field_name("name")
         body = node.child_by_field_name("body")
         inner = self._last_name(name_node) if name_node else scope
-        for child in body.named_children if body else ():
+        members = [n for n in body.named_children if n.type == "enumerator"] if body else []
+        numbered = any(n.child_by_field_name("value") for n in members[1:])
+        for position, child in enumerate(members):
             name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
-            if child.type == "enumerator" and name is not None:
+            if name is not None:
                 # without a value of its own it is a position in the list, whatever number that comes to
-                expr = self.expr(value) if value else Expr(Op.OPAQUE, self.place(name), self.text(name))
+                known = "" if numbered else "enumerator"
+                bare = Expr(Op.OPAQUE, self.place(name), self.text(name), known, inner, number=position)
+                expr = self.expr(value) if value else bare
+                if known and expr.op is Op.NUMBER and expr.number == 0:
+                    expr = bare
                 self.constants.append(Constant(self.text(name), inner, (), expr, self.place(child), guards))
 
     def _variables(self, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]) -> None:
@@ -184,10 +213,10 @@ class Lowering(Statements):
         for declarator, value in _initialised(node):
             if name := self._declared(declarator):
                 expr = self.expr(value)
-                if any(part.name == "__CUDA_ARCH__" or part.name in self.named for part in parts(expr)):
-                    self.named.add(name)
-                    self.suspects.add(name)
-                self.constants.append(Constant(name, scope, template, expr, self.place(node), guards))
+                self._note(name, expr)
+                self.constants.append(
+                    Constant(name, scope, template, expr, self.place(node), guards, self.special if scope else ())
+                )
 
     def _alias(self, node: Node) -> None:
         name, target = node.child_by_field_name("name"), node.child_by_field_name("type")
@@ -196,6 +225,7 @@ class Lowering(Statements):
         expr = self.expr(target)
         if expr.targs:
             self.aliases.append(Alias(self.text(name), expr.name, expr.targs, self.place(node)))
+            self._note(self.text(name), expr)
 
     def _object_macro(self, node: Node, guards: tuple[Guard, ...]) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -257,9 +287,13 @@ class Lowering(Statements):
             len(self.functions),
         )
         text = self._bytes(node)
-        if may_ask(text) or (b"constexpr" in text[:200] and len(text) < _SHORT):
+        short = b"constexpr" in text[:200] and len(text) < _SHORT
+        if may_ask(text) or short:
             self.functions.append(Function("", "", (), (), (), self.place(node)))  # keeps the order
             self.functions[visit.position] = self._lowered(visit)
+            if short and (b"__CUDA_ARCH__" in text or not self.named.isdisjoint(_words(text))):
+                self.named.add(visit.name)
+                self.suspects.add(visit.name)
         else:
             visit = replace(visit, position=-1)
         self.visited.append(visit)
@@ -281,7 +315,28 @@ class Lowering(Statements):
             is_device=b"__global__" in before or b"__device__" in before or b"DEVICE" in before,
             guards=visit.guards,
             types=tuple(type_ for _, type_ in parameters),
+            variadic=_has_pack(visit.header),
         )
+
+    def name_lambda(self, name: str, node: Node, value: Expr) -> Expr:
+        """A lambda that a variable holds: a helper of that name."""
+        header = node.child_by_field_name("declarator")
+        if value.body is None or header is None:
+            return value
+        parameters = self._parameters(header)
+        self.functions.append(
+            Function(
+                name,
+                "",
+                tuple(name for name, _ in parameters),
+                (),
+                value.body,
+                value.place,
+                types=tuple(type_ for _, type_ in parameters),
+                is_lambda=True,
+            )
+        )
+        return replace(value, scope=name)
 
     def _function_declarator(self, node: Node | None) -> Node | None:
         while node and node.type != "function_declarator":
@@ -295,7 +350,7 @@ class Lowering(Statements):
         found = header.child_by_field_name("parameters")
         named = []
         for child in found.named_children if found else ():
-            if child.type in ("parameter_declaration", "optional_parameter_declaration"):
+            if child.type in _PARAMETERS:
                 declarator, kind = child.child_by_field_name("declarator"), child.child_by_field_name("type")
                 type_ = self._bytes(kind).decode("utf-8", "replace").rpartition("::")[2] if kind else ""
                 named.append((self._declared(declarator) if declarator else "", type_))
@@ -328,6 +383,10 @@ class Lowering(Statements):
         return found
 
 
+def _words(code: bytes) -> frozenset[str]:
+    return frozenset(word.decode() for word in _WORD.findall(code))
+
+
 def _answers(function: Function) -> bool:
     """Whether a function is a short helper that returns a value: a capability, or a truth on one."""
     body = list(statements(function.body))
@@ -350,6 +409,12 @@ def _following(node: Node) -> tuple[Node, ...]:
     return tuple(found)
 
 
+def _has_pack(header: Node) -> bool:
+    found = header.child_by_field_name("parameters")
+    return bool(found and found.named_children and found.named_children[-1].type == "variadic_parameter_declaration")
+
+
+_PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "variadic_parameter_declaration"})
 _OTHERWISE = frozenset({"preproc_else", "preproc_elif", "preproc_elifdef"})
 
 

@@ -22,6 +22,7 @@ from archscan.frontends.cuda.host.syntax import (
     Switch,
     dotted,
 )
+from archscan.frontends.cuda.host.traversal import parts
 from archscan.frontends.cuda.host.values import Basis, Listing, Origin, Value, Verdict, verdict_of
 from archscan.frontends.cuda.liveness import Liveness, Point
 from archscan.model.facts import Undecided
@@ -64,6 +65,7 @@ class GateRecorder:
     predicates: frozenset[str]  # functions whose truth some condition in the project uses
     tables: Mapping[str, tuple[tuple[str, int], ...]]  # switch helpers with their uses
     tested: frozenset[str]  # template parameters' methods that have gates at the aliases that bind them
+    compiled: frozenset[str] = frozenset()  # names of what is made of `__CUDA_ARCH__`
     gates: list[Gate] = field(default_factory=list)
     undecided: list[Undecided] = field(default_factory=list)
     flags: dict[Origin, Gate] = field(default_factory=dict)
@@ -77,6 +79,8 @@ class GateRecorder:
             if option.condition:
                 self._choices(option.condition, scope, live)
         if not any(c.basis.arch for c in conditions):
+            if branch.constexpr or (scope.function is not None and scope.function.is_device):
+                self._unread(branch)
             return
         drafts = [
             ArmDraft(
@@ -366,6 +370,15 @@ class GateRecorder:
         if expr.op in (Op.NAME, Op.FIELD, Op.CALL):
             return [expr.name] if self.evaluator.value(expr, scope).basis.arch else []
         return [name for part in expr.args for name in self._asked(part, scope)]
+
+    def _unread(self, branch: Branch) -> None:
+        """Says so where device code asks something made of the architecture in a way that is not followed."""
+        for option in branch.options:
+            made = {p.name for p in parts(option.condition) if p.name in self.compiled} if option.condition else None
+            if made and option.condition:
+                reason = "what it asks is made of __CUDA_ARCH__ in a way that is not followed"
+                self.undecided.append(Undecided(option.place.line, option.condition.text, reason, tuple(sorted(made))))
+                return
 
     def _undecided(self, draft: ArmDraft) -> None:
         names = tuple(sorted(draft.verdict.basis.unknowns))

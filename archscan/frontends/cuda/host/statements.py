@@ -47,6 +47,7 @@ _ALWAYS_READ = frozenset(  # also in very long functions: blocks, and what leave
     {"compound_statement", "return_statement", "throw_statement", "break_statement", "continue_statement"}
     | {"goto_statement", "labeled_statement"}
 )
+_SHORT_LAMBDA = 200  # bytes: one that may be a helper
 _NESTING = 100  # statements in each other; what is deeper is left out
 
 
@@ -62,6 +63,10 @@ class Statements(Expressions):
 
     def declare(self, node: Node) -> None:
         """Takes note of what a statement declares beside variables: types, functions, macros."""
+
+    def name_lambda(self, name: str, node: Node, value: Expr) -> Expr:
+        """A lambda with the name of the variable that holds it."""
+        return value
 
     def _guard(self, node: Node) -> Guard | None:
         name = node.child_by_field_name("name")
@@ -101,7 +106,12 @@ class Statements(Expressions):
             return True
         text = self._bytes(node)
         known = any(name.encode() in text for name in self.suspects) or any(n.encode() in text for n in self.helpers)
-        return known or may_ask(text) or _PREDICATE.search(text) is not None
+        return (
+            known
+            or (len(text) < _SHORT_LAMBDA and b"= [" in text)
+            or may_ask(text)
+            or _PREDICATE.search(text) is not None
+        )
 
     def _continued(self, siblings: list[Node], position: int, after: tuple[Node, ...]) -> tuple[list[Option], int]:
         """Arms of the `if` before that an #if cut off: the grammar reads `else if (c) {` as a declaration of `if`."""
@@ -345,6 +355,8 @@ class Statements(Expressions):
             if value.type == "argument_list" and value.named_child_count == 1:
                 value = value.named_children[0]
             expr = self.expr(value)
+            if value.type == "lambda_expression":
+                expr = self.name_lambda(names[0], value, expr)
             self._suspect(names, expr)
             found.append(Assign(names, expr, self.place(declarator), declared=True))
         return found

@@ -186,6 +186,8 @@ class Function:
     is_macro: bool = False
     guards: tuple[Guard, ...] = ()
     types: tuple[str, ...] = ()  # of the parameters, by their last names
+    variadic: bool = False
+    is_lambda: bool = False  # known by the variable that holds it; its statements are read where they stand
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,7 @@ class Constant:
     value: Expr
     place: Place
     guards: tuple[Guard, ...] = ()
+    special: tuple[Expr, ...] = ()  # arguments of the template specialisation that it is a member of
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +221,7 @@ class Unit:
     constants: tuple[Constant, ...] = ()
     aliases: tuple[Alias, ...] = ()
     templates: tuple[tuple[str, tuple[str, ...]], ...] = field(default=())  # class template -> its parameters
+    compiled: tuple[str, ...] = ()  # what is made of `__CUDA_ARCH__`: constants, functions, types
 
 
 def dotted(expr: Expr) -> str:

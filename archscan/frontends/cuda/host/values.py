@@ -19,7 +19,15 @@ class Capability:
     sm: int
 
 
-Payload = int | Capability | tuple["Payload", ...] | str  # a str is a named constant of unknown value
+@dataclass(frozen=True, slots=True)
+class Enumerator:
+    """A member of an enumeration that numbers its members itself."""
+
+    enumeration: str
+    position: int
+
+
+Payload = int | Capability | Enumerator | tuple["Payload", ...] | str  # a str is a named constant of unknown value
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,6 +58,7 @@ class Basis:
     origins: frozenset[Origin] = frozenset()
     arch: bool = False  # depends on the architecture
     listings: frozenset[Listing] = frozenset()
+    compiled: bool = False  # on `__CUDA_ARCH__`: a number chosen by it selects code as it does itself
 
     def __or__(self, other: Basis) -> Basis:
         return Basis(
@@ -58,6 +67,7 @@ class Basis:
             self.origins | other.origins,
             self.arch or other.arch,
             self.listings | other.listings,
+            self.compiled or other.compiled,
         )
 
 
@@ -199,7 +209,7 @@ def minor(universe: Universe) -> Value:
 
 def arch_macro(universe: Universe) -> Value:
     """`__CUDA_ARCH__` in device code; the host pass stays unknown."""
-    return Value(_by_target(universe, lambda sm: sm * 10), 0, Basis(arch=True))
+    return Value(_by_target(universe, lambda sm: sm * 10), 0, Basis(arch=True, compiled=True))
 
 
 def _by_target(universe: Universe, function: Callable[[int], Payload]) -> tuple[tuple[Payload, int], ...]:
@@ -267,7 +277,7 @@ def is_capability(value: Value, known: Mapping[int, int]) -> bool:
         asked += mask.bit_count()
         if isinstance(payload, int):
             alike += (mask & known.get(payload, 0)).bit_count()
-        elif not isinstance(payload, str):
+        elif not isinstance(payload, str | Enumerator):
             alike += mask.bit_count()
     return alike * 2 >= asked
 
@@ -286,6 +296,8 @@ def _compared(name: str, left: Payload, right: Payload) -> Payload | None:
             return int(compare(left.sm, right.sm))
         case int(), int():
             return int(compare(left, right))
+        case Enumerator(), Enumerator() if left.enumeration == right.enumeration:
+            return int(compare(left.position, right.position))
         case tuple(), tuple() if all(isinstance(p, int) for p in (*left, *right)):
             return int(compare(left, right))  # type: ignore[arg-type]
         case str(), str() if left == right:
