@@ -39,12 +39,17 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True)
 class _Project:
-    """What one front end has linked, as its `gates` needs it."""
+    """What the front ends have linked, as their `gates` need it."""
 
     context: Context
-    end: FrontEnd
-    linked: Any
-    packed: bool
+    linked: Mapping[str, tuple[FrontEnd, Any]]  # by the front end's name
+
+
+class _Judging(NamedTuple):
+    """The gates of one file, in one front end, still to be found."""
+
+    end: str
+    indexed: Indexed  # with the blob of that front end alone
 
 
 def index(
@@ -61,19 +66,21 @@ def index(
 def gates(
     indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int, kept: Mapping[str, Part]
 ) -> dict[str, Part]:
-    """What each front end says of the files that it found worth an index; parts of `kept` that still hold stay.
-
-    One front end after the other: what one has linked is gone before the next one links.
-    """
+    """What each front end says of the files that it found worth an index; parts of `kept` that still hold stay."""
     quicken()
     found: dict[str, Part] = {}
+    due: list[tuple[FrontEnd, bytes, list[Indexed]]] = []
     for end in registry.front_ends(context.settings.layers, (one.path for one in indexed)):
         mine = [one for one in indexed if any(name == end.name for name, _ in one.indexes)]
         digest = _about(mine)
         if end.name in kept and kept[end.name].digest == digest:
             found[end.name] = kept[end.name]
         else:
-            found[end.name] = Part(digest, _gates(mine, end, context, mapper, parts))
+            found[end.name] = Part(digest, ())
+            due.append((end, digest, mine))
+    facts = _gates([(end, mine) for end, _, mine in due], context, mapper, parts)
+    for end, digest, mine in due:
+        found[end.name] = Part(digest, tuple(next(facts) for _ in mine))
     return found
 
 
@@ -96,28 +103,28 @@ def _index(one: Indexed, end: FrontEnd) -> Any:
 
 
 def _gates(
-    indexed: Sequence[Indexed], end: FrontEnd, context: Context, mapper: Mapper, parts: int
-) -> tuple[FileFacts, ...]:
-    """The facts of all files of a front end."""
-    if not isinstance(mapper, Forks):
-        return tuple(_judged(indexed, end, context, mapper, parts, False))
-    # Linking leaves a heap of holes behind, and every fork would copy some of it.
-    found = mapper.apart(partial(_judged, indexed, end, context, mapper, parts, True))
-    return tuple(pickle.loads(one) if isinstance(one, bytes) else one for one in found)
+    work: Sequence[tuple[FrontEnd, list[Indexed]]], context: Context, mapper: Mapper, parts: int
+) -> Iterator[FileFacts]:
+    """The facts of all files of each front end, in order."""
+    linked: dict[str, tuple[FrontEnd, Any]] = {}
+    chunks: list[list[_Judging]] = []
+    for end, mine in work:
+        link = partial(_link, mine, end, context)
+        # Linking leaves a heap of holes behind, and every fork would copy some of it.
+        linked[end.name] = (end, mapper.apart(link) if isinstance(mapper, Forks) else link())
+        tasks = [_Judging(end.name, one._replace(indexes=((end.name, _blob(one, end)),))) for one in mine]
+        chunks += _chunks(tasks, parts, [len(_blob(one, end)) for one in mine])
+    answers = _spread(mapper, partial(_gates_chunk, Shipped(_Project(context, linked))), chunks)
+    # Objects made while processes that share this heap are at work would be copied into each of them.
+    packed = list(zip((task for chunk in chunks for task in chunk), answers, strict=True))
+    for task, found in packed:
+        yield _lost(task.indexed, found) if isinstance(found, Died) else pickle.loads(found)
 
 
-def _judged(
-    indexed: Sequence[Indexed], end: FrontEnd, context: Context, mapper: Mapper, parts: int, packed: bool
-) -> list[Any]:
-    """The facts of each file, perhaps still packed as they came from another process."""
+def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> Any:
+    """What the files of a front end say about each other."""
     # Each process unpacks its own: a million small objects that forks share are copied when touched.
-    linked = end.link({one.path: _index(one, end) for one in indexed}, context)
-    tasks = [one._replace(indexes=((end.name, _blob(one, end)),)) for one in indexed]
-    chunks = _chunks(tasks, parts, [len(_blob(one, end)) for one in indexed])
-    answers = _spread(mapper, partial(_gates_chunk, Shipped(_Project(context, end, linked, packed))), chunks)
-    return [
-        _lost(task, found) if isinstance(found, Died) else found for task, found in zip(tasks, answers, strict=True)
-    ]
+    return end.link({one.path: _index(one, end) for one in indexed}, context)
 
 
 def _lost(one: Indexed, died: Died) -> FileFacts:
@@ -160,15 +167,15 @@ def _index_one(source: Source, digest: bytes, ends: Sequence[FrontEnd], context:
     return Indexed(source.path, digest, size, replace(source, data=b""), tuple(packed))
 
 
-def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[Indexed]) -> list[Any]:
-    """The facts of the files of a chunk, packed if the project says so."""
-    found = (_facts(one, shipped.value) for one in chunk)
-    return [pickle.dumps(one, pickle.HIGHEST_PROTOCOL) if shipped.value.packed else one for one in found]
+def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[_Judging]) -> list[bytes]:
+    """The facts of the files of a chunk, packed."""
+    return [pickle.dumps(_facts(*task, shipped.value), pickle.HIGHEST_PROTOCOL) for task in chunk]
 
 
-def _facts(one: Indexed, project: _Project) -> FileFacts:
+def _facts(name: str, one: Indexed, project: _Project) -> FileFacts:
+    end, linked = project.linked[name]
     try:
-        facts = project.end.gates(_index(one, project.end), project.linked, project.context)
+        facts = end.gates(_index(one, end), linked, project.context)
     except Exception as error:
         facts = FileFacts(one.path, one.size, problems=(_internal(error),))
     return _placed(facts, one)
