@@ -27,6 +27,7 @@ _IDENTIFIER = re.compile(rb"[A-Za-z_]\w{2,}")
 _ASM = re.compile(rb"\b(?:asm|__asm__|__asm)\b(?:\s|\\\n)*(?:volatile|__volatile__|goto)?(?:\s|\\\n)*\((?:\s|\\\n)*\Z")
 _OPERANDS = re.compile(rb"[\w.:]*\s*(?:;|[%\[{]|\w+\s*[,;|])")
 _OPCODE = re.compile(rb"(?<![\w.:%])[a-z]\w*(?=\.)|%(?=[a-z])")
+_SPELLED = re.compile(r"\b[a-z]\w*(?:\.[a-zA-Z][\w:]*){2,}")  # an instruction with its modifiers, as comments have it
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _Key = TypeVar("_Key", bytes, str)
 _BLANKS = bytes(c if c == ord("\n") else ord(" ") for c in range(256))
@@ -54,7 +55,17 @@ class Recogniser:
     def in_words(self, text: str) -> tuple[str, ...]:
         """The features that comments, docstrings or names speak of, in the catalog's order. Low confidence."""
         named = {feature for match in self._words.finditer(_plain(text)) for feature in self._by_word[match[0]]}
+        named.update(self._spelled(text))
         return tuple(f.id for f in self._features if f.id in named) if named else ()
+
+    def _spelled(self, text: str) -> Iterator[str]:
+        """The features whose instructions a text spells out: `redux.sync.max.f32`."""
+        for token in _SPELLED.findall(text):
+            spelled = token.encode()
+            for feature_id in self._by_opcode.get(spelled.partition(b".")[0], ()):
+                pattern = self._by_id[feature_id].mnemonic
+                if pattern is not None and pattern.search(spelled):
+                    yield feature_id
 
     def _in_code(self, code: bytes) -> Iterator[tuple[int, str]]:
         """Offsets of identifiers and patterns in code without comments and literals."""

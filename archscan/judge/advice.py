@@ -8,7 +8,19 @@ from archscan.judge.features import COMPILED
 from archscan.judge.limits import constant
 from archscan.judge.named import foreign, named_for_others
 from archscan.judge.pairs import Half
-from archscan.judge.said import block_scaled, imaged, known_bad, memory, performance, said, unbuilt, workaround
+from archscan.judge.said import (
+    block_scaled,
+    imaged,
+    known_bad,
+    memory,
+    oversize,
+    performance,
+    promised,
+    required,
+    said,
+    unbuilt,
+    workaround,
+)
 from archscan.judge.weighed import Advised, Rule, Weighed
 from archscan.model.finding import Advice, Consequence, Problem
 from archscan.model.gate import Does, Kind
@@ -19,7 +31,6 @@ _LOWERED = {
     "emulated": "is emulated",
     "driver_call": "is a call into the driver",
     "internal_routine": "is an internal routine",
-    "expanded": "is expanded to several instructions",
 }
 
 
@@ -225,6 +236,7 @@ RULES: tuple[Rule, ...] = (
     _absent,
     _limits,
     memory,
+    oversize,
     _text_order,
     _table,
     _other_half,
@@ -235,11 +247,13 @@ RULES: tuple[Rule, ...] = (
     _module_list,
     _test,
     performance,
+    required,
     imaged,
     _sibling,
     unbuilt,
     block_scaled,
     _costly,
+    promised,
     said,
     _tuned,
     _portable,

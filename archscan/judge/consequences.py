@@ -23,6 +23,8 @@ _HINTS = frozenset({"griddep-launch", "prefetch", "setmaxnreg"})  # losing them 
 _WAYS = re.compile(r"version|backend|algorithm|(?:^|_)impl", re.I)
 _OVERLAP = frozenset({"griddep-wait", "griddep-launch"})
 _NUMBERS = re.compile(r"^[\s\d.,()\[\]{}xXa-fA-FuUlL+*/<>=\"':-]*$")
+_BOUNDED = re.compile(r"^(?:std::|math\.|triton\.)?(?:min|max|cdiv|ceil_div|next_power_of_2)(?:<\w+>)?\([^\"']*\)$")
+_EITHER = re.compile(r"^(?:([^\"'?]+?) if [^\"']+ else ([^\"']+)|[^\"'?]+\?\s*([^\"'?:]+?)\s*:\s*([^\"'?:]+))$")
 _QUOTED = re.compile(r"[\"'][^\"']*[A-Za-z]")
 _ZERO = re.compile(r"^[-+]?\(?\s*(?:0[xX]0+|0(?:\.0*)?|\.0+|false|False|nullptr|NULL|\{\s*\}|None)\s*[fFuUlLhH]*\)?$")
 _NAMED_BINARY = re.compile(r"wheel|cubin|fatbin|binary|image|prebuilt|precompiled", re.I)
@@ -152,8 +154,9 @@ def _of_returned_refusal(case: Case) -> Consequence:
     name = case.gate.scope.name if case.gate.scope else ""
     if _ERROR_CODE.search(value) or _NAMED_BINARY.search(name):
         return Consequence.RUNTIME_ERROR
-    if case.gate.layer is Layer.HOST and case.gets.message and re.fullmatch(r"-?[1-9]\d*", value):
-        return Consequence.RUNTIME_ERROR  # it complains and returns an error code
+    if case.gate.layer is Layer.HOST and case.gets.message and re.fullmatch(r"-?\d+|EXIT_\w+", value):
+        fine = value in ("0", "EXIT_SUCCESS")  # it complains, and returns an error code or not even that
+        return Consequence.SILENT_NOOP if fine else Consequence.RUNTIME_ERROR
     answers = re.match(r"\(?(?:False|None)\s*,", value) is not None  # with a reason: the caller decides
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK) and not answers:
         return Consequence.RUNTIME_ERROR
@@ -222,7 +225,15 @@ def _of_definition(case: Case) -> Consequence:
 
 
 def _is_constant(value: str | None) -> bool:
-    """Whether a value is numbers only, such as a tile shape or a limit; truth values are no numbers."""
+    """Whether a value is numbers only, such as a tile shape or a limit, also one of two or a bounded one.
+
+    Truth values are no numbers.
+    """
+    if value and _BOUNDED.match(value):
+        return True
+    either = _EITHER.match(value or "")
+    if either is not None:
+        return all(_is_constant(part) for part in either.groups() if part)
     text = re.sub(r"^\w+=(?!=)|^\w+(?:::\w+)*(?=[({])", "", value or "")
     named = _QUOTED.search(text) is not None  # "fa3" would pass for a hexadecimal number
     return not named and bool(_NUMBERS.match(text)) and any(c.isdigit() for c in text)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from archscan.judge.branches import REST
 from archscan.judge.cases import LISTS
 from archscan.judge.features import COMPILED
+from archscan.judge.images import named_images
 from archscan.judge.notes import images
 from archscan.judge.weighed import Advised, Weighed
 from archscan.judge.words import chips_named
 from archscan.model.finding import Advice, Consequence
 from archscan.model.gate import Does, Kind, Layer
 
-_SUFFIXED = re.compile(r"(?<![a-z0-9])(?:sm|compute)_?(\d{2,3})[af]\b", re.I)
 _FOLDERS = 2  # above a file, whose names say what is in it
 _NAMED = frozenset({*LISTS, Kind.WINDOW, Kind.MACRO_DEFINITION})  # gates whose symbols are their own names
 
@@ -25,11 +23,20 @@ def foreign(weighed: Weighed) -> Advised | None:
     if not named or (case.needs.sure and not _file_for_others(weighed)):
         return None
     why = "what is behind it is named for other chips"
+    if case.gets.does is Does.RAISES and _is_table_of_kernels(weighed):
+        return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "each chip has code of its own, the target has none")
     silent = weighed.today in (Consequence.SILENT_NOOP, Consequence.WRONG_RESULT, Consequence.RACE)
     quiet = not silent or case.gets.does is Does.PRINTS
     if quiet or weighed.routed or case.gate.layer in (Layer.BUILD, Layer.JIT) or _file_for_others(weighed):
         return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why)
     return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why)
+
+
+def _is_table_of_kernels(weighed: Weighed) -> bool:
+    """Whether several arms pick code of different chips by name: who is in none of them gets nothing at all."""
+    picked = (" ".join((arm.effect.value or "", *arm.calls)) for arm in weighed.case.gate.arms if not arm.is_else)
+    named = [chips_named(text, weighed.catalog) for text in picked]
+    return len({frozenset(map(_generation, chips)) for chips in named if chips}) > 1
 
 
 def _refused_for_others(weighed: Weighed) -> bool:
@@ -82,10 +89,10 @@ def _ships_for_others(weighed: Weighed) -> bool:
     case = weighed.case
     if case.gate.layer in COMPILED:
         return False
-    named = {int(sm) for sm in _SUFFIXED.findall(f"{case.gate.near} {case.gets.message or ''}")}
+    named = set(named_images(f"{case.gate.near} {case.gets.message or ''}"))
     if case.guarded != REST:
-        named |= {sm for sm, _ in images(case.gate, case.guarded)}
-    return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
+        named |= set(images(case.gate, case.guarded))
+    return bool(named) and not any(image.sm // 10 == weighed.selection.major for image in named)
 
 
 def _file_for_others(weighed: Weighed) -> bool:

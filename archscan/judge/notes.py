@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from archscan.judge.images import Image, named_images
 from archscan.model.gate import Gate
 
 _BINARIES = re.compile(r"cubin|fat-?bin|pre-?built|pre-?compiled|\bcompiled for\b|\bimages?\b", re.I)
-_SUFFIXED = re.compile(r"\b(?:sm|compute)_?(\d{2,3})([af])\b", re.I)
 _TARGET = re.compile(r"(\d{2,3})([af]?)")
 
 
@@ -25,14 +25,16 @@ def shared_bytes(gate: Gate, index: int) -> int | None:
     return int(noted) if noted and noted.isdigit() else None
 
 
-def images(gate: Gate, index: int) -> tuple[tuple[int, str], ...]:
-    """The compiled images behind the arm as (SM, suffix), empty where nothing is known."""
-    noted = arm_note(gate, index, "images") or _said(gate)
-    return tuple((int(sm), suffix) for sm, suffix in _TARGET.findall(noted))
+def images(gate: Gate, index: int) -> tuple[Image, ...]:
+    """The compiled images behind the arm, empty where nothing is known."""
+    noted = arm_note(gate, index, "images")
+    if noted:
+        return tuple(Image(int(sm), suffix) for sm, suffix in _TARGET.findall(noted))
+    return _said(gate)
 
 
-def _said(gate: Gate) -> str:
+def _said(gate: Gate) -> tuple[Image, ...]:
     """What the comment beside a gate with one arm says of binaries: "cubins in this package: sm_100a, sm_103a"."""
     if len(gate.arms) != 1 or not _BINARIES.search(gate.near):
-        return ""
-    return " ".join(f"{sm}{suffix}" for sm, suffix in _SUFFIXED.findall(gate.near))
+        return ()
+    return named_images(gate.near)

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, Branch
 from archscan.judge.features import COMPILED, Need, needs_when_taken
+from archscan.judge.images import Image, named_images
 from archscan.judge.limits import OPT_IN, Overrun, limit, lumped, source
 from archscan.judge.notes import images, shared_bytes
 from archscan.judge.project import Project
 from archscan.judge.words import chips_named, words
 from archscan.model.gate import Gate, Kind, Layer
 from archscan.model.target import Selection
-
-_SUFFIXED = re.compile(r"(?<![a-z0-9])sm_?(\d{2,3})([af])(?![a-z0-9])", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +116,11 @@ class Obstacles:
     def _foreign(self, branch: Branch, taken: int) -> Obstacle | None:
         known = images(self.gate, branch.arm) or self._called(branch)
         admitted = self.catalog.universe.sms(branch.yes)
-        if not any(sm in admitted for sm, _ in known) or any(self._loads(sm, suffix) for sm, suffix in known):
+        if not any(i.sm in admitted for i in known) or any(i.loads(self.selection) for i in known):
             return None
-        return Obstacle(images=tuple(f"sm_{sm}{suffix}" for sm, suffix in known), variants=taken)
+        return Obstacle(images=tuple(i.name for i in known), variants=taken)
 
-    def _called(self, branch: Branch) -> tuple[tuple[int, str], ...]:
+    def _called(self, branch: Branch) -> tuple[Image, ...]:
         """The one chip or family that a called function is compiled for, as its name says: `launch_sm100a`.
 
         Whoever names the target in the condition means it.
@@ -132,17 +131,7 @@ class Obstacles:
         named = own // 10 in majors or re.search(rf"\b{own}\b", arm.condition)
         if self.gate.layer not in (Layer.HOST, Layer.PYTHON) or named:
             return ()
-        found = _SUFFIXED.findall(" ".join(arm.calls))
-        return tuple(dict.fromkeys((int(sm), suffix.lower()) for sm, suffix in found))
-
-    def _loads(self, sm: int, suffix: str) -> bool:
-        """Whether the chip takes a compiled image of that target."""
-        own = self.selection.sm
-        if suffix == "a":
-            return sm == own
-        if suffix == "f":
-            return sm in self.selection.family and sm <= own
-        return sm // 10 == own // 10 and sm <= own
+        return named_images(" ".join(arm.calls))
 
 
 def _common(failing: Iterable[tuple[Need, ...]]) -> tuple[Need, ...]:

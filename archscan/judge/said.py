@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from archscan.judge.floors import Floor, floors
+from archscan.judge.images import Image, named_images
 from archscan.judge.limits import OPT_IN, limit
+from archscan.judge.notes import shared_bytes
 from archscan.judge.weighed import Advised, Weighed
 from archscan.judge.words import chips_named, products_named
 from archscan.model.finding import Advice, Consequence
@@ -12,6 +15,10 @@ from archscan.model.gate import Does, Kind, Layer
 
 _IMAGE = re.compile(r"(?:\.|_)(?:cubin|fatbin)\b", re.I)
 _NO_IMAGE = re.compile(r"\bno (?:cubin|fatbin|kernel image|image|binary|wheel)\b", re.I)
+_PART_OF_NAME = re.compile(r"[a-z]_?sm_?\d{2,3}a|sm_?\d{2,3}a_\w", re.I)  # a target to compile for stands alone
+_FIRST_OF_ITS_OWN = (
+    90  # from there on a generation has instructions that the next lacks: "sm90 and above" is no promise
+)
 _FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 
 
@@ -35,6 +42,10 @@ def known_bad(weighed: Weighed) -> Advised | None:
         why = "the comment beside it names a known fault"
         return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.known_bad)
     said = f"{case.gate.near} {case.gets.message or ''}"
+    major = weighed.selection.major
+    if re.search(rf"\bnot (?:yet )?supported (?:on|for|by) [^.;\n]{{0,20}}\b{major}\.[0x]", said, re.I):
+        why = "the text beside it says that it is not supported there"
+        return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why, case.words.lacks)
     named = chips_named(said, weighed.catalog) if case.words.lacks else frozenset()
     if not case.needs.sure and any(sm // 10 == weighed.selection.major for sm in named):
         why = "the comment beside it says that the target lacks something"
@@ -58,9 +69,12 @@ def memory(weighed: Weighed) -> Advised | None:
 def performance(weighed: Weighed) -> Advised | None:
     """A deliberate choice: by a name that prefers, by measurements, or because the comment speaks of speed."""
     words, today = weighed.case.words, weighed.today
-    if today is Consequence.DEGRADED_TUNING and (words.prefers or words.measured):
-        why = "a preference, no ability" if words.prefers else "chosen by measurements on the chips that are named"
-        return Advised(Advice.LEAVE, today, why, words.prefers or words.measured)
+    asked = weighed.case.gate.kind in (Kind.RETURNED_TRUTH, Kind.FLAG)
+    if words.prefers and (asked or today is Consequence.DEGRADED_TUNING):
+        return Advised(Advice.LEAVE, Consequence.DEGRADED_TUNING, "a preference, no ability", words.prefers)
+    table = sum(1 for way in weighed.ways if way.conditional) > 2  # which the target should have a row of
+    if words.measured and today is Consequence.DEGRADED_TUNING and not table:
+        return Advised(Advice.LEAVE, today, "chosen by measurements on the chips that are named", words.measured)
     word = weighed.case.words.performance
     if word and (weighed.case.gets.does in _FULL or weighed.case.gets.does in (Does.REFUSES, Does.NOTHING)):
         return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a deliberate choice for speed", word)
@@ -68,16 +82,80 @@ def performance(weighed: Weighed) -> Advised | None:
 
 
 def imaged(weighed: Weighed) -> Advised | None:
-    """The rows or values are compiled images: another row names a file that nobody has."""
+    """The rows, values or calls are compiled images: another row names a file that nobody has."""
     case = weighed.case
     if case.gate.layer not in (Layer.PYTHON, Layer.HOST):
         return None
     rows = [arm.effect.value or "" for arm in case.gate.arms]
     rows += [arm.condition for arm in case.gate.arms if case.gate.kind is Kind.ALLOW_LIST]
     word = _IMAGE.search(" ".join(rows)) or _NO_IMAGE.search(case.gets.message or "")
-    if word is None:
+    if word is not None:
+        why = "an image for the target has to be there first"
+        return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why, word[0])
+    kin = [image for image in _picked(weighed) if image.sm in weighed.siblings]
+    if not kin or any(image.loads(weighed.selection) for image in kin):
         return None
-    return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "an image for the target has to be there first", word[0])
+    why = f"{kin[-1].name} code does not load on {weighed.selection.name}"
+    return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why, kin[-1].name)
+
+
+def _picked(weighed: Weighed) -> tuple[Image, ...]:
+    """The images that the missed branch picks by name."""
+    case = weighed.case
+    arm = case.arm
+    if arm is None:
+        return named_images(case.gate.rest.value or "")
+    listed = (arm.condition,) if case.gate.kind is Kind.ALLOW_LIST else ()
+    picked = " ".join((arm.effect.value or "", *arm.calls, *listed))
+    return named_images(picked) if case.words.binary or _PART_OF_NAME.search(picked) else ()
+
+
+def required(weighed: Weighed) -> Advised | None:
+    """The text beside it states an oldest chip, the target is older, and only what the text says is let in."""
+    stated = _stated(weighed)
+    shut = weighed.case.shut
+    if shut is None or not stated or weighed.case.words.lacks:
+        return None
+    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers)
+    above = [f for f in stated if weighed.selection.sm < f.sm <= min(taken, default=0)]
+    if not above:
+        return None
+    why = f"the text beside it asks for sm_{above[0].sm} or newer"
+    return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, above[0].said)
+
+
+def promised(weighed: Weighed) -> Advised | None:
+    """The text beside it says that the target will do: as new as it asks for, or named among what was built."""
+    case, own = weighed.case, weighed.selection.sm
+    if case.words.lacks:
+        return None
+    for floor in _stated(weighed):
+        if floor.sm == own or (floor.newer and floor.sm < min(own, _FIRST_OF_ITS_OWN)):
+            return Advised(
+                Advice.WIDEN_SAFE, weighed.today, "the text beside it says that the target will do", floor.said
+            )
+    built = re.search(rf"\b(?:builds?|built|compiled|shipped|images?)\b[^.\n]*\bsm_?{own}[af]?\b", case.gate.near, re.I)
+    if built is None:
+        return None
+    return Advised(Advice.WIDEN_SAFE, weighed.today, "the text beside it names the target as built", f"sm_{own}")
+
+
+def _stated(weighed: Weighed) -> list[Floor]:
+    """The oldest chips that the text beside a gate and its error state."""
+    case = weighed.case
+    found = floors(f"{case.gate.near}\n{case.gets.message or ''}")
+    return [floor for floor in found if floor.sm in weighed.catalog.architectures]
+
+
+def oversize(weighed: Weighed) -> Advised | None:
+    """What others choose there needs more shared memory than the target has."""
+    case = weighed.case
+    needed = shared_bytes(case.gate, case.guarded) if case.arm is not None else None
+    own = limit(weighed.catalog, weighed.selection.sm, OPT_IN)
+    if needed is None or own is None or needed <= own:
+        return None
+    why = f"it needs {needed:,} B of shared memory, {weighed.selection.name} has {own:,}"
+    return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why)
 
 
 def unbuilt(weighed: Weighed) -> Advised | None:

@@ -35,7 +35,9 @@ _PERFORMANCE = re.compile(
     r"|for performance\b|loses? to\b|does(?:n't| not) (?:help|pay)\b)",
     re.I,
 )
-_MEASURED = re.compile(r"\b(?:measured|tuned|benchmarked|profiled) on\b", re.I)
+_MEASURED = re.compile(r"\b(?:measured|(?:auto-?)?tuned|benchmarked|profiled|swept) on\b", re.I)
+_GAINED = re.compile(r"\b\d+(?:\.\d+)? ?% (?:faster|quicker|more throughput|speed-?up)\b", re.I)
+_ONWARDS = re.compile(r"\b(?:(?:newer|later) than|beyond|(?:and|or) (?:newer|later|above|up)\b)", re.I)
 _PREFERS = re.compile(r"\b(?:prefers?|preferred|profitable|worthwhile)\b", re.I)
 _PORTABLE = re.compile(
     r"\b(?:portable\b|element-?wise\b|no special instructions?\b|mma\.sync\b|cp\.async\b(?!\.bulk)|warp-level\b"
@@ -95,7 +97,8 @@ class Words:
 
     @cached_property
     def performance(self) -> str:
-        return self._of_ours(_PERFORMANCE)
+        """What is said of speed elsewhere, or what the chips that are let in gained by measurement."""
+        return self._of_ours(_PERFORMANCE) or _found(_GAINED, self.said)
 
     @cached_property
     def memory(self) -> str:
@@ -148,7 +151,8 @@ class Words:
         """The word in a line that does not speak of other chips alone; no pattern reaches over lines."""
         if not pattern.search(self.said):
             return ""
-        ours = "\n".join(line for line in self.said.splitlines() if not self.other_chips(line))
+        lines = self.said.splitlines()
+        ours = "\n".join(line for line in lines if _ONWARDS.search(line) or not self.other_chips(line))
         return _found(pattern, ours)
 
 

@@ -211,12 +211,13 @@ def quirk_of(scan: ModulePass, node: Node, path: list[Node]) -> tuple[tuple[str,
 
 
 def words_near(scan: ModulePass, node: Node, path: list[Node]) -> str:
-    """Comments above and inside the statement, and the docstring of the function around it."""
+    """Comments above and inside the statement, the docstring of the function around it, and how its class begins."""
     words = said_above(node)
     words += [text(c).lstrip("# ") for c in comments(node)]
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
     if function is not None:
         words.append(docstring(function)[:400])
+        words += [docstring(n).strip().split("\n")[0][:200] for n in path[-3:0:-1] if n.type == "class_definition"][:1]
     return " ".join(" ".join(words).split())[:1200]
 
 

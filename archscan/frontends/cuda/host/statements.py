@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from tree_sitter import Node
 
@@ -433,13 +434,32 @@ class Statements(Expressions):
         return self.summariser.effect(self.data[nodes[0].start_byte : nodes[-1].end_byte], self._line(nodes[0]))
 
     def _near(self, node: Node) -> str:
-        """The comment lines right above a statement."""
+        """The comments right above a statement, at the head of its body and above the function around it."""
+        body = node.child_by_field_name("consequence")
+        inside = () if body is None else takewhile(_is_comment, body.named_children)
+        return "\n".join((*self._above(_function_around(node)), *self._above(node), *map(self.text, inside)))
+
+    def _above(self, node: Node | None) -> list[str]:
+        """The comment lines right above a node."""
         lines: list[str] = []
-        previous = node.prev_sibling
-        while previous is not None and previous.type == "comment" and len(lines) < 8:
+        previous = node.prev_sibling if node is not None else None
+        while previous is not None and _is_comment(previous) and len(lines) < 8:
             lines.append(self.text(previous))
             previous = previous.prev_sibling
-        return "\n".join(reversed(lines))
+        return lines[::-1]
+
+
+def _is_comment(node: Node) -> bool:
+    return node.type == "comment"
+
+
+def _function_around(node: Node) -> Node | None:
+    """The definition of the function around a statement, with its template head."""
+    around: Node | None = node
+    while around is not None and around.type != "function_definition":
+        around = around.parent
+    parent = around.parent if around is not None else None
+    return parent if parent is not None and parent.type == "template_declaration" else around
 
 
 def _is_of_row(expr: Expr, row: str) -> bool:

@@ -28,6 +28,8 @@ _REFUSED = re.compile(
 )
 _TRAP = re.compile(rb"__trap\s*\(|__brkpt\s*\(|\"\s*(?:trap|brkpt)\s*;|__builtin_trap")
 _PRINT = re.compile(rb"\b(?:std::)?(?:printf|fprintf|puts|cout|cerr)\b")
+_COMPLAINS = re.compile(rb"\b(?:cerr|stderr|perror)\b")
+_EXIT_CODE = re.compile(rb"\d+|EXIT_\w+")
 _LOG = re.compile(rb"\b(?:[A-Z_]*LOG[A-Z_]*|[A-Z_]*WARN(?:ING)?[A-Z_]*|LOG|DLOG|spdlog|log_\w+)\b")
 _ASSIGN = re.compile(rb"(?:^|[;{}\s])(\w+(?:(?:\.|->|::)\w+)*)\s*\|?=\s*([^=;][^;]*);")
 _LONGEST = 1 << 15  # of longer code only the beginning is read
@@ -149,6 +151,8 @@ def _returning(bare: bytes, last: re.Match[bytes]) -> tuple[Effect, bool]:
     if _REFUSED.match(value):
         return Effect(Does.REFUSES, message=message_of(bare), value=text), True
     works = _works(bare[: last.start()])
+    if not works and _COMPLAINS.search(bare) and _EXIT_CODE.fullmatch(value):
+        return Effect(Does.REFUSES, message=message_of(bare), value=text), True
     if not value:
         return Effect(Does.WORK if works else Does.SKIPS, value="return"), True
     if works or re.search(rb"[A-Za-z_]\w*(?:<.*>)?\(", value):
