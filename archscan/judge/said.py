@@ -134,7 +134,11 @@ def promised(weighed: Weighed) -> Advised | None:
             return Advised(
                 Advice.WIDEN_SAFE, weighed.today, "the text beside it says that the target will do", floor.said
             )
-    built = re.search(rf"\b(?:builds?|built|compiled|shipped|images?)\b[^.\n]*\bsm_?{own}[af]?\b", case.gate.near, re.I)
+    built = re.search(
+        rf"(?<!not )(?<!never )\b(?:builds|built|compiled|shipped|images)\b[^.\n]*\bsm_?{own}[af]?\b",
+        case.gate.near,
+        re.I,
+    )
     if built is None:
         return None
     return Advised(Advice.WIDEN_SAFE, weighed.today, "the text beside it names the target as built", f"sm_{own}")
