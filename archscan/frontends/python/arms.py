@@ -93,8 +93,8 @@ def arms_of(
         if condition is None:  # earlier arms that ask for something else are taken as not taken
             effective = replace(effective, assumed=left.assumed)
         arms.append(arm_of(scan, condition, block, statement, own, effective, frame))
-        if own.arch or own.truth.yes | own.truth.no:
-            left = left & passed(scan.interpreter, own)
+        if condition is not None:
+            left = left & passed(scan.interpreter, own, condition)
     return tuple(arms)
 
 

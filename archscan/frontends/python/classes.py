@@ -132,12 +132,22 @@ def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) ->
     """An attribute of an object: constructor fields, `self.x` of __init__, then the class."""
     if name in instance.fields:
         return instance.fields[name]
-    for owner in mro(interpreter, instance.cls):
+    classes = mro(interpreter, instance.cls)
+    for owner in classes:
         frame = interpreter.class_frame(owner)
         value = _set_in_init(interpreter, owner, frame, instance, name)
         if value is not MISSING:
             return value
+    held = next((f for f in map(interpreter.class_frame, classes) if name in f.scope.bindings), None)
+    if held is not None and _is_switch(held.scope.bindings[name]):
+        return Unknown((name,))
     return class_member(interpreter, instance.cls, name, instance)
+
+
+def _is_switch(bindings: list[Binding]) -> bool:
+    """Whether all that is said of an attribute is that it is on or off by default: callers and subclasses set it."""
+    value = bindings[0].value
+    return len(bindings) == 1 and value is not None and value.type in ("true", "false")
 
 
 def _set_in_init(interpreter: Interpreter, owner: ClassV, frame: Frame, instance: InstanceV, name: str) -> Value:
@@ -146,7 +156,10 @@ def _set_in_init(interpreter: Interpreter, owner: ClassV, frame: Frame, instance
             if binding.kind != "def" or binding.value is None:
                 continue
             inner_frame = interpreter.entry_frame(owner.module, binding.value, frame)
-            if f"self.{name}" in inner_frame.scope.bindings:
+            bound = inner_frame.scope.bindings.get(f"self.{name}")
+            if bound is not None:
+                if _is_switch(bound):
+                    return Unknown((name,))
                 value = resolve(interpreter, f"self.{name}", inner_frame, END)
                 if value is not MISSING:
                     return value

@@ -94,10 +94,23 @@ def entered(interpreter: Interpreter, found: Answer, node: Node) -> Answer:
     return Answer(found.truth, Truth(possible, found.truth.no), found.unknowns, assumes, True)
 
 
-def passed(interpreter: Interpreter, own: Answer) -> Answer:
+def passed(interpreter: Interpreter, own: Answer, node: Node) -> Answer:
     """The answer of not having taken an earlier arm: one that may or may not be taken is assumed not to have been."""
     taken = own.truth.yes
-    return Answer(~own.truth, Truth(interpreter.lanes.all & ~taken, taken), own.unknowns, (), own.arch)
+    assumed = Truth(interpreter.lanes.all & ~taken, taken)
+    if own.arch or own.truth.known(interpreter.lanes.all):
+        return Answer(~own.truth, assumed, own.unknowns, (), own.arch)
+    names = (negated(node),)
+    return Answer(~own.truth, assumed, names, names)
+
+
+def negated(node: Node) -> str:
+    """A condition's opposite, to show: `not (a or b)`."""
+    node = inner(node)
+    if node.type == "not_operator":
+        return oneline(operands(node)[0], 60)
+    words = oneline(node, 60)
+    return f"not ({words})" if node.type in ("boolean_operator", "comparison_operator") else f"not {words}"
 
 
 def conjuncts(node: Node) -> list[Node]:

@@ -47,14 +47,14 @@ def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
     if renames(scan, [*(value for _, value in arms_nodes), last], frame):
         return
     related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
-    reach = reach_of(scan, path)
+    reach = reach_of(scan, path[: outer + 2])
     arms: list[Arm] = []
     left = reach
     for (condition, value), own in zip(arms_nodes, answers, strict=True):
         effective = left & met(scan.interpreter, own, condition)
         arm = arm_of(scan, condition, value, node, own, effective, frame)
         arms.append(replace(arm, effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120))))
-        left = left & passed(scan.interpreter, own) if own.arch else left
+        left = left & passed(scan.interpreter, own, condition)
     first = next(i for i, a in enumerate(answers) if a.arch)
     spot = focus(scan.interpreter, arms_nodes[first][0], frame)
     rest = Effect(Does.ASSIGNS, line_of(last), None, oneline(last, 120), environment)

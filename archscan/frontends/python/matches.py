@@ -132,7 +132,7 @@ def _arms(scan: ModulePass, cases: list[Node], answers: list[Answer], reach: Ans
             arms.append(arm_of(scan, None, block, case, earlier, left, frame))
             break
         arms.append(arm_of(scan, pattern, block, case, own, left & met(scan.interpreter, own, pattern), frame))
-        left, earlier = left & passed(scan.interpreter, own), earlier & ~own
+        left, earlier = left & passed(scan.interpreter, own, pattern), earlier & ~own
     return tuple(arms)
 
 

@@ -51,8 +51,9 @@ def preferred(alternatives: list[tuple[Value, tuple[str, ...]]], asking: Sequenc
     asked = values[asking[0]] if len(asking) == 1 else Unknown()
     if isinstance(asked, (bool, Maybe)):
         return assume(asked, names)
-    if is_constant(asked) and all(is_constant(value) for value in values):  # the others are mere defaults
-        return asked
+    if is_constant(asked) and all(is_constant(value) for value in values):
+        others = [value for i, value in enumerate(values) if i != asking[0]]
+        return asked if all(map(_is_default, others)) else assume(asked, names)
     if not any(isinstance(v, bool) or (isinstance(v, Maybe) and isinstance(v.value, bool)) for v in values):
         unknown = [v for v in values if isinstance(v, Unknown)]
         if unknown and all(v is None or isinstance(v, Unknown) for v in values):
