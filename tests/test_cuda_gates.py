@@ -313,3 +313,15 @@ def test_macros_of_libraries_may_make_a_device_function() -> None:
         found = Scopes(code, words).function(len(code))
         assert found is not None
         assert (found.name, found.is_device) == ("f", device)
+
+
+def test_what_an_error_outside_every_function_keeps_away() -> None:
+    kernel = '__global__ void umma(float* x) { asm volatile("tcgen05.fence::before_thread_sync;"); }\n'
+    guard = '#if __CUDA_ARCH__ < 1000\n#error "needs Blackwell"\n#endif\n'
+
+    def behind(text: str) -> set[str]:
+        return {u.feature for u in facts(text, settings=ScanSettings()).gates[0].rest_features}
+
+    assert behind(guard + kernel) == {"tcgen05-fence"}
+    assert not behind(kernel + guard)
+    assert not behind(guard.replace("#error", "// ") + kernel)

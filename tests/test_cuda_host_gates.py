@@ -738,3 +738,28 @@ def test_what_is_made_of_the_architecture_and_not_followed_is_undecided() -> Non
     code = "constexpr int kA = __CUDA_ARCH__;\n__global__ void k() {\n  if constexpr (%s) g();\n}\n"
     assert [u.unknowns for u in facts(code % "lookup<kA>::of::type::value").undecided] == [("kA",)]
     assert facts(code % "N == 4").undecided == ()
+
+
+REQUIREMENT = """
+__global__ void umma(float* x) { asm volatile("tcgen05.fence::before_thread_sync;"); }
+__global__ void plain(float* x) { x[0] = 1; }
+void attention(float* x, int sm) {
+  if (sm < 100) {
+    throw std::runtime_error("needs Blackwell");
+  }
+  %s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "reached"),
+    [
+        ("umma<<<1, 128>>>(x);", {"tcgen05"}),
+        ("plain<<<1, 128>>>(x);", set()),
+        ("if (sm < 120) { umma<<<1, 128>>>(x); }", set()),  # not all who pass get there
+    ],
+)
+def test_what_a_requirement_leads_to(after: str, reached: set[str]) -> None:
+    found = gate(REQUIREMENT % after, 5)
+    assert {catalog().features[u.feature].group for u in found.rest_features} == reached

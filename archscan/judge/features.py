@@ -78,16 +78,18 @@ def needs_to_open(
     beside the gate name.
     """
     words = [FeatureUse(name, gate.place.line, confidence="low") for name in said]
-    if not words and (arm is None or not arm.features):
+    behind = arm.features if arm is not None else gate.rest_features
+    if not words and not behind:
         return NOTHING_NEEDED
-    uses = [u for u in arm.features if _stays_behind(u, gate, arm, project, selection)] if arm else []
+    uses = [u for u in behind if _stays_behind(u, gate, arm, project, selection)]
     uses = [u for u in uses if _is_in_reach(u, gate, project)]
     return _needs([*uses, *words], gate.path, selection.mask, catalog)
 
 
-def needs_when_taken(gate: Gate, arm: Arm, variant: int, project: Project, catalog: Catalog) -> Needs:
-    """What the arm itself makes one variant (a bit) run today: uses that a nested gate holds are that gate's affair."""
-    uses = [u for u in arm.features if _is_own(u, gate, arm, project) and _is_in_reach(u, gate, project)]
+def needs_when_taken(gate: Gate, arm: Arm | None, variant: int, project: Project, catalog: Catalog) -> Needs:
+    """What the arm (None: the rest) itself makes one variant (a bit) run: uses in a nested gate are that gate's."""
+    behind = arm.features if arm is not None else gate.rest_features
+    uses = [u for u in behind if _is_own(u, gate, arm, project) and _is_in_reach(u, gate, project)]
     return _needs(uses, gate.path, variant, catalog)
 
 
@@ -116,7 +118,7 @@ def _is_in_reach(use: FeatureUse, gate: Gate, project: Project) -> bool:
     return not use.path or use.path == gate.path or project.includes(gate.path, use.path)
 
 
-def _stays_behind(use: FeatureUse, gate: Gate, arm: Arm, project: Project, selection: Selection) -> bool:
+def _stays_behind(use: FeatureUse, gate: Gate, arm: Arm | None, project: Project, selection: Selection) -> bool:
     if use.confidence != "high":
         return True
     owner = project.owner(use.path or gate.path, use.line)
@@ -126,13 +128,15 @@ def _stays_behind(use: FeatureUse, gate: Gate, arm: Arm, project: Project, selec
     return not _holds(gate, arm, owner[0], nested) or bool(selection.mask & ~nested.own.no)
 
 
-def _holds(gate: Gate, arm: Arm, inner: Gate, nested: Arm) -> bool:
+def _holds(gate: Gate, arm: Arm | None, inner: Gate, nested: Arm) -> bool:
     """Whether the nested arm is another gate's (an arm of the same ladder is no obstacle of its own)."""
     return inner is not gate or nested is not arm
 
 
-def _is_own(use: FeatureUse, gate: Gate, arm: Arm, project: Project) -> bool:
+def _is_own(use: FeatureUse, gate: Gate, arm: Arm | None, project: Project) -> bool:
     owner = project.owner(use.path or gate.path, use.line)
     if owner is None:
         return True
+    if arm is None:  # what is around the gate is around its rest as well
+        return project.owner(gate.path, gate.place.line) == owner
     return owner[1] is arm

@@ -42,8 +42,6 @@ class Obstacles:
 
     def can_run(self, branch: Branch) -> bool:
         """Whether some variant of the target that takes the branch can run what it holds."""
-        if branch.arm == REST:
-            return True
         obstacle = self.of(branch)
         return obstacle is None or bool(branch.yes & self.selection.mask & ~obstacle.variants)
 
@@ -54,6 +52,8 @@ class Obstacles:
         return self._known[branch.arm]
 
     def _found(self, branch: Branch, taken: int) -> Obstacle | None:
+        if branch.arm == REST:
+            return self._unassembled(branch, taken)
         return (
             self._too_large(branch, taken)
             or self._lumped(branch, taken)
@@ -67,8 +67,9 @@ class Obstacles:
         return not branch.conditional or own.unknown(self.catalog.universe.device) != self.catalog.universe.device
 
     def _unassembled(self, branch: Branch, taken: int) -> Obstacle | None:
-        arm = self.gate.arms[branch.arm]
-        known = [self.catalog.features[u.feature].mask for u in arm.features if u.feature in self.catalog.features]
+        arm = self.gate.arms[branch.arm] if branch.arm != REST else None
+        uses = arm.features if arm is not None else self.gate.rest_features
+        known = [self.catalog.features[u.feature].mask for u in uses if u.feature in self.catalog.features]
         if all(taken & mask == taken for mask in known):
             return None
         universe = self.catalog.universe
@@ -89,7 +90,11 @@ class Obstacles:
 
         Whoever names the target's own major means it: words beside that tell of the other chips.
         """
-        if self.gate.layer in COMPILED or (self.gate.layer is Layer.HOST and self.gate.kind is Kind.CHECK):
+        if (
+            branch.arm == REST
+            or self.gate.layer in COMPILED
+            or (self.gate.layer is Layer.HOST and self.gate.kind is Kind.CHECK)
+        ):
             return False
         inside = self.catalog.universe.sms(branch.own or branch.yes)
         every = self.catalog.universe.sms(self.catalog.universe.device)

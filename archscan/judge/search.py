@@ -176,17 +176,17 @@ class _Judge:
     def admitted(self) -> Iterator[Case]:
         """One case for the first branch that the target takes and cannot run."""
         for branch in self.ways:
-            if branch.arm == REST or not branch.yes & self.selection.mask or not branch.works:
+            if not branch.yes & self.selection.mask or not branch.works:
                 continue
             obstacle = self.obstacles.of(branch)
             if obstacle is not None:
-                arm = self.gate.arms[branch.arm]
+                arm = self.gate.arms[branch.arm] if branch.arm != REST else None
                 yield Case(
                     file=self.file,
                     gate=self.gate,
                     problem=Problem.OVER_ADMITTED,
                     guarded=branch.arm,
-                    place=self.gate.place if self.gate.kind in LISTS else arm.place,
+                    place=self.gate.place if arm is None or self.gate.kind in LISTS else arm.place,
                     gets=branch.effect,
                     needs=Needs(obstacle.needs),
                     words=words(self.gate),

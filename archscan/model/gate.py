@@ -178,6 +178,8 @@ class Gate:
     place: Place  # where a finding about the whole gate points; each arm has its own
     arms: tuple[Arm, ...]
     rest: Effect = NOTHING  # what a target gets that takes no arm (no else)
+    rest_features: tuple[FeatureUse, ...] = ()  # of what surely runs there
+    rest_calls: tuple[str, ...] = ()
     scope: Scope | None = None
     reach: Truth | None = None  # truth of the enclosing conditionals; None = always reached
     related: tuple[Related, ...] = ()

@@ -95,7 +95,7 @@ class CudaFrontEnd:
             project.macros,
             tools.compiler,
             tools.evaluator,
-            Features(tools.recogniser, project.host.reached.of),
+            Features(tools.recogniser, project.host.reached.of, project.host.reached.after),
             need_liveness=index.host is not None,
         )
         host = host_gates(index.host, project.host, found.liveness, context) if index.host is not None else None

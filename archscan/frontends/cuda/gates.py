@@ -18,7 +18,7 @@ from archscan.frontends.cuda.target_macros import TargetCall, query
 from archscan.frontends.cuda.tokens import names_in
 from archscan.frontends.cuda.walk import ArmTruth, ChainTruth, Environment, Stop, Walk
 from archscan.model.facts import Undecided
-from archscan.model.gate import Arm, Does, FeatureUse, Gate, Kind, Layer, Place, Related, Scope
+from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Place, Related, Scope
 from archscan.model.truth import Truth, always
 
 _DEFINING = frozenset({Does.DEFINES, Does.NOTHING, Does.ERRORS})
@@ -34,6 +34,7 @@ class Features:
 
     recogniser: Recogniser
     reached: Callable[[str, str], tuple[FeatureUse, ...]]  # of a name in a file
+    after: Callable[[str, int], tuple[FeatureUse, ...]]  # in a file behind a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,8 @@ class _Maker:
         beside = "" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end.offset, lines)
         words = self._words(beside, around.scope)
         defined = _defined(facts)
+        end = lines.line(chain.arms[-1].end.offset)
+        behind = self._behind(facts, around.scope, end)
         definition = bool(defined) and any(n in self.table.needed or n in around.used for n in defined)
         return Gate(
             path=self.path,
@@ -154,6 +157,8 @@ class _Maker:
             kind=Kind.MACRO_DEFINITION if definition else Kind.PREPROCESSOR_IF,
             place=facts[0].place,
             arms=tuple(self._arm(arm, found, lines, words) for arm, found in zip(chain.arms, facts, strict=True)),
+            rest=Effect(Does.WORK, end) if behind else NOTHING,
+            rest_features=behind,
             scope=around.scope,
             reach=chain.reach,
             related=asked.related,
@@ -162,6 +167,11 @@ class _Maker:
             derived_from=asked.derived,
             names_arch=asked.direct,
         )
+
+    def _behind(self, facts: tuple[ArmFacts, ...], scope: Scope | None, line: int) -> tuple[FeatureUse, ...]:
+        """What an `#error` outside every function keeps from some targets: the rest of the file."""
+        refuses = all(arm.body.effect.does is Does.ERRORS for arm in facts)
+        return self.features.after(self.path, line) if self.features and refuses and scope is None else ()
 
     def _asked(self, conditions: tuple[str, ...]) -> _Asked:
         """What a chain of conditions asks for; many chains of a file are alike."""

@@ -176,6 +176,7 @@ class Reached:
     definitions: Mapping[str, tuple[str, ...]]  # name -> files that define it
     includes: Includes
     _known: dict[Key, tuple[Key, ...]] = field(default_factory=dict)
+    _by_file: dict[str, list[FeatureUse]] = field(default_factory=dict)
 
     def of(self, path: str, name: str) -> tuple[FeatureUse, ...]:
         """What a name means in a file: its own definition, else those of what it includes, else the only source's."""
@@ -184,6 +185,14 @@ class Reached:
             for use in self.features.get(key, ()):
                 uses.setdefault(use.feature, use)
         return tuple(uses.values())
+
+    def after(self, path: str, line: int) -> tuple[FeatureUse, ...]:
+        """What the functions of a file use themselves behind a line."""
+        if not self._by_file:
+            for key, uses in self.features.items():
+                self._by_file.setdefault(key[0], []).extend(use for use in uses if use.path == key[0])
+        found = {use.feature: use for use in reversed(self._by_file.get(path, ())) if use.line > line}
+        return tuple(sorted(found.values(), key=lambda use: (use.line, use.feature)))
 
     def meant(self, path: str, name: str) -> tuple[Key, ...]:
         """The definitions that a name may mean in a file; none if that is not clear."""

@@ -157,21 +157,27 @@ class _Features:
         self._recogniser = recogniser_of(context)
 
     def extended(self, gate: Gate) -> Gate:
-        return replace(gate, arms=tuple(self._arm(arm, gate.path) for arm in gate.arms))
+        arms = tuple(
+            replace(arm, features=self._with(arm.features, arm.calls, gate.path, arm.place.line)) for arm in gate.arms
+        )
+        rest = self._with(gate.rest_features, gate.rest_calls, gate.path, gate.rest.line)
+        return replace(gate, arms=arms, rest_features=rest)
 
-    def _arm(self, arm: Arm, path: str) -> Arm:
-        found = {use.feature: use for use in reversed(arm.features)}
-        for name in arm.calls[:_MOST_CALLS]:
+    def _with(
+        self, uses: tuple[FeatureUse, ...], calls: tuple[str, ...], path: str, line: int
+    ) -> tuple[FeatureUse, ...]:
+        found = {use.feature: use for use in reversed(uses)}
+        for name in calls[:_MOST_CALLS]:
             for use in self._reached.of(path, name):
                 if len(found) < _MOST_FEATURES:
                     found.setdefault(use.feature, replace(use, via=name))
-        for name in arm.calls[:_MOST_CALLS]:
+        for name in calls[:_MOST_CALLS]:
             for feature in self._recogniser.in_words(name):
                 if len(found) < _MOST_FEATURES:
-                    found.setdefault(feature, FeatureUse(feature, arm.place.line, name, confidence="low"))
-        own = {use.feature for use in arm.features}
+                    found.setdefault(feature, FeatureUse(feature, line, name, confidence="low"))
+        own = {use.feature for use in uses}
         more = sorted((u for f, u in found.items() if f not in own), key=lambda u: (u.confidence, u.via, u.feature))
-        return replace(arm, features=(*arm.features, *more))
+        return (*uses, *more)
 
 
 # sites

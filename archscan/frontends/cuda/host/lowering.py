@@ -196,13 +196,15 @@ class Lowering(Statements):
         for position, child in enumerate(members):
             name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
             if name is not None:
-                # without a value of its own it is a position in the list, whatever number that comes to
-                known = "" if numbered else "enumerator"
-                bare = Expr(Op.OPAQUE, self.place(name), self.text(name), known, inner, number=position)
-                expr = self.expr(value) if value else bare
-                if known and expr.op is Op.NUMBER and expr.number == 0:
-                    expr = bare
+                expr = self.expr(value) if value else None
+                if expr is None or (position == 0 and not numbered and expr.number == 0 and expr.op is Op.NUMBER):
+                    expr = self._unnumbered(name, inner, position, numbered)
                 self.constants.append(Constant(self.text(name), inner, (), expr, self.place(child), guards))
+
+    def _unnumbered(self, name: Node, enumeration: str, position: int, numbered: bool) -> Expr:
+        """A member without a value of its own: a position in the list, whatever number that comes to."""
+        known = "" if numbered else "enumerator"
+        return Expr(Op.OPAQUE, self.place(name), self.text(name), known, enumeration, number=position)
 
     def _variables(self, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]) -> None:
         for child in node.named_children:

@@ -106,7 +106,7 @@ class GateRecorder:
             first = None if case.default and not case.labels else switch.subject
             drafts.append(ArmDraft(first, verdict, case.place, case.summary, text))
         drafts.sort(key=lambda d: d.condition is None)  # default is tried last, wherever it is written
-        rest = switch.rest if any(d.summary.exits for d in drafts) else NOTHING
+        rest = switch.rest if any(d.summary.exits for d in drafts) else Summary()
         self._record(Kind.SWITCH, switch.subject.place, drafts, rest, scope, live, switch.near)
 
     def check(self, check: Check, scope: Scope, live: Verdict) -> None:
@@ -116,7 +116,7 @@ class GateRecorder:
             return
         admitted = replace(check.rest, effect=replace(check.rest.effect, does=Does.WORK))
         draft = ArmDraft(check.condition, verdict, check.condition.place, admitted, check.condition.text)
-        self._record(Kind.CHECK, check.place, [draft], check.refusal, scope, live, check.near)
+        self._record(Kind.CHECK, check.place, [draft], Summary(effect=check.refusal), scope, live, check.near)
 
     def assigned(self, assign: Assign, scope: Scope, live: Verdict) -> None:
         if assign.value is None:
@@ -159,7 +159,7 @@ class GateRecorder:
         yes = Summary(effect=Effect(Does.RETURNS, statement.place.line, value="true"))
         refused = Effect(Does.REFUSES, statement.place.line, value="false")
         draft = ArmDraft(expr, verdict, expr.place, yes, expr.text)
-        self._record(Kind.RETURNED_TRUTH, expr.place, [draft], refused, scope, live)
+        self._record(Kind.RETURNED_TRUTH, expr.place, [draft], Summary(effect=refused), scope, live)
 
     def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None:
         self._choices(expr, scope, live)
@@ -170,12 +170,12 @@ class GateRecorder:
         if expr.op is Op.CHOICE:
             drafts = list(self._ladder(expr, scope))
             if any(d.verdict.basis.arch for d in drafts):
-                self._record(Kind.CONDITIONAL_EXPRESSION, expr.args[0].place, drafts, NOTHING, scope, live)
+                self._record(Kind.CONDITIONAL_EXPRESSION, expr.args[0].place, drafts, Summary(), scope, live)
                 return
         if (row := self.evaluator.row(expr, scope)) is not None:
             draft = ArmDraft(expr, row, expr.place, _picks(expr), expr.text)
             missing = Effect(Does.RAISES, expr.place.line, "std::out_of_range")
-            self._record(Kind.ALLOW_LIST, expr.place, [draft], missing, scope, live)
+            self._record(Kind.ALLOW_LIST, expr.place, [draft], Summary(effect=missing), scope, live)
             return
         if expr.op is Op.CALL and not is_check(expr.name):
             for arg in expr.args:
@@ -198,7 +198,7 @@ class GateRecorder:
     def _flag(self, expr: Expr, name: str, place: Place, scope: Scope, live: Verdict) -> None:
         verdict = self.evaluator.condition(expr, scope)
         draft = ArmDraft(expr, verdict, expr.place, _assigns(place, "true"), expr.text)
-        rest = _assigns(place, "false").effect
+        rest = _assigns(place, "false")
         before = len(self.gates)
         self._record(Kind.FLAG, expr.place, [draft], rest, scope, live, symbol=name)
         if len(self.gates) > before:
@@ -206,20 +206,22 @@ class GateRecorder:
 
     # making a gate
 
-    def _is_predicate(self, drafts: list[ArmDraft], rest: Effect, scope: Scope) -> bool:
+    def _is_predicate(self, drafts: list[ArmDraft], rest: Summary, scope: Scope) -> bool:
         """Whether a branch only returns true or false, in a function that other conditions ask."""
         name = scope.function.name if scope.function else ""
         if name not in self.predicates:
             return False
         effects = [d.summary.effect for d in drafts]
-        return all(e.value in _TRUTHS for e in effects) and (rest.value in _TRUTHS or drafts[-1].condition is None)
+        return all(e.value in _TRUTHS for e in effects) and (
+            rest.effect.value in _TRUTHS or drafts[-1].condition is None
+        )
 
     def _record(
         self,
         kind: Kind,
         place: Place,
         drafts: list[ArmDraft],
-        rest: Effect,
+        rest: Summary,
         scope: Scope,
         live: Verdict,
         near: str = "",
@@ -253,7 +255,9 @@ class GateRecorder:
                 kind=kind,
                 place=place if kind is Kind.SWITCH else first.place,
                 arms=arms,
-                rest=NOTHING if arms[-1].is_else else rest,
+                rest=NOTHING if arms[-1].is_else else rest.effect,
+                rest_features=() if arms[-1].is_else else rest.features,
+                rest_calls=() if arms[-1].is_else else rest.calls,
                 scope=_around(function, place),
                 reach=None if reach.yes == self.evaluator.universe.device else reach,
                 related=(
@@ -273,15 +277,18 @@ class GateRecorder:
         members = [f"{parameter}::" for parameter in function.template if parameter]
         return any(member in name for name in verdict.basis.unknowns for member in members)
 
-    def _list_gate(self, listing: Listing, arms: tuple[Arm, ...], rest: Effect, scope: Scope, asked: list[str]) -> None:
+    def _list_gate(
+        self, listing: Listing, arms: tuple[Arm, ...], rest: Summary, scope: Scope, asked: list[str]
+    ) -> None:
         """A list that a condition looks the capability up in: one arm for what it admits, at the list."""
         first = arms[0]
-        others = arms[1].effect if len(arms) > 1 else rest
+        others = arms[1].effect if len(arms) > 1 else rest.effect
         if not first.own.yes & listing.admitted:  # if (!list.count(sm)) throw
             device = self.evaluator.universe.device
             reach = first.truth.yes | first.truth.no
             own, truth, assumed = ~first.own, (~first.truth).only(reach), (~first.assumed).only(device)
-            arm = replace(first, own=own, truth=truth, assumed=assumed, effect=others, features=(), calls=(), body=None)
+            arm = replace(first, own=own, truth=truth, assumed=assumed, effect=others, body=None)
+            arm = replace(arm, features=rest.features, calls=rest.calls)
             others = first.effect
         else:
             arm = first

@@ -37,7 +37,6 @@ from archscan.frontends.cuda.host.syntax import (
     dotted,
 )
 from archscan.frontends.cuda.host.traversal import parts
-from archscan.model.gate import NOTHING, Effect
 
 _MAY_MATTER = re.compile(rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(")  # a choice, an address, a comparison, a lambda
 _PREDICATE = re.compile(
@@ -48,6 +47,7 @@ _ALWAYS_READ = frozenset(  # also in very long functions: blocks, and what leave
     {"compound_statement", "return_statement", "throw_statement", "break_statement", "continue_statement"}
     | {"goto_statement", "labeled_statement"}
 )
+_SURELY_RUN = frozenset({"expression_statement", "declaration", "return_statement"})
 _SHORT_LAMBDA = 200  # bytes: one that may be a helper
 _NESTING = 100  # statements in each other; what is deeper is left out
 
@@ -94,7 +94,7 @@ class Statements(Expressions):
             previous = found[-1] if found else None
             if options and isinstance(previous, Branch):
                 position += used
-                rest = self._effect_of(tuple(siblings[position:]) or after)
+                rest = self._rest_of(tuple(siblings[position:]) or after)
                 found[-1] = replace(previous, options=(*previous.options, *options), rest=rest)
                 continue
             found += self._statement(siblings[position], tuple(siblings[position + 1 :]) or after)
@@ -216,7 +216,7 @@ class Statements(Expressions):
             return None
         owner = Expr(Op.OPAQUE, condition.place, self.text(container), "owner", args=(self.expr(container),))
         held = Expr(Op.CALL, condition.place, condition.text, "contains", args=(asked[0], owner))
-        rest = self._effect_of(after) if after else branch.rest
+        rest = self._rest_of(after) if after else branch.rest
         return replace(branch, options=(replace(option, condition=held),), rest=rest)
 
     def _directive_options(self, node: Node, after: tuple[Node, ...]) -> Iterable[tuple[Expr | None, Block]]:
@@ -255,7 +255,7 @@ class Statements(Expressions):
         summaries = [self.summarise((b,)) if asking else self.summariser.outline(self._bytes(b)) for b in bodies]
         options = [replace(o, summary=summary) for o, summary in zip(options, summaries, strict=True)]
         constexpr = b"constexpr" in self.data[node.start_byte : node.start_byte + 30].split(b"(")[0]
-        rest = self._effect_of(after) if asking and any(o.summary.exits for o in options) else NOTHING
+        rest = self._rest_of(after) if asking and any(o.summary.exits for o in options) else Summary()
         return [*before, Branch(tuple(options), self.place(node), constexpr, rest, self._near(node))]
 
     def _may_ask(self, expr: Expr) -> bool:
@@ -303,7 +303,7 @@ class Statements(Expressions):
         if not clause or not body:
             return []
         cases = tuple(self._merged(list(self._cases(body, (), after))))
-        return [Switch(self._condition(clause), cases, self.place(node), self._effect_of(after), self._near(node))]
+        return [Switch(self._condition(clause), cases, self.place(node), self._rest_of(after), self._near(node))]
 
     def _cases(self, node: Node, guards: tuple[Guard, ...], after: tuple[Node, ...]) -> Iterable[Case]:
         for child in node.named_children:
@@ -427,11 +427,16 @@ class Statements(Expressions):
         start, end = nodes[0].start_byte, nodes[-1].end_byte
         return self.summariser.summary(self.data[start:end], self.place(nodes[0], nodes[-1]))
 
-    def _effect_of(self, nodes: tuple[Node, ...]) -> Effect:
-        """What a run of sibling statements does, without what it uses."""
+    def _rest_of(self, nodes: tuple[Node, ...]) -> Summary:
+        """What a run of sibling statements does, and what those use that surely run."""
         if not nodes:
-            return NOTHING
-        return self.summariser.effect(self.data[nodes[0].start_byte : nodes[-1].end_byte], self._line(nodes[0]))
+            return Summary()
+        code = self.data[nodes[0].start_byte : nodes[-1].end_byte]
+        effect = self.summariser.effect(code, self._line(nodes[0]))
+        run = [self.summarise((n,)) for n in nodes if n.type in _SURELY_RUN and b"(" in self._bytes(n)]
+        features = dict.fromkeys(use for one in run for use in one.features)
+        calls = dict.fromkeys(name for one in run for name in one.calls)
+        return Summary(effect=effect, features=tuple(features), calls=tuple(calls))
 
     def _near(self, node: Node) -> str:
         """The comments right above a statement, at the head of its body and above the function around it."""

@@ -96,7 +96,7 @@ class Branch:
     options: tuple[Option, ...]
     place: Place
     constexpr: bool
-    rest: Effect
+    rest: Summary
     near: str = ""
 
 
@@ -119,7 +119,7 @@ class Switch:
     subject: Expr
     cases: tuple[Case, ...]
     place: Place
-    rest: Effect
+    rest: Summary
     near: str = ""
 
 
