@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 
 @dataclass(slots=True)
 class Includes:
-    """The include graph. Reach is kept as one bit mask a file, so that thousands of headers stay small."""
+    """The include graph. Reach is one bit mask a file, with a bit for each file that some other one includes."""
 
-    written: Mapping[str, Sequence[str]]  # file -> paths as written
+    written: InitVar[Mapping[str, Sequence[str]]]  # file -> paths as written
     _bits: dict[str, int] = field(default_factory=dict)
     _reach: dict[str, int] = field(default_factory=dict)
-    _unscanned: dict[str, frozenset[str]] = field(default_factory=dict)
+    _unscanned: dict[str, tuple[frozenset[str], int]] = field(default_factory=dict)  # header -> who names it, as bits
 
-    def __post_init__(self) -> None:
-        self._bits = {path: 1 << i for i, path in enumerate(self.written)}
-        by_name = _by_name(self.written)
+    def __post_init__(self, written: Mapping[str, Sequence[str]]) -> None:
+        by_name = _by_name(written)
         edges: dict[str, list[str]] = {}
+        unscanned: dict[str, list[str]] = {}
         known: dict[tuple[str, str], list[str]] = {}
-        for path, includes in self.written.items():
+        for path, includes in written.items():
             found = [(include, _resolve(path, include, by_name, known)) for include in includes]
-            edges[path] = [target for _, targets in found for target in targets]
-            self._unscanned[path] = frozenset(include for include, targets in found if not targets)
+            if targets := [target for _, targets in found for target in targets]:
+                edges[path] = targets
+            for include, targets in found:
+                if not targets:
+                    unscanned.setdefault(include, []).append(path)
+        included = dict.fromkeys(target for targets in edges.values() for target in targets)
+        self._bits = {path: 1 << i for i, path in enumerate(included)}
         self._reach = _reached(edges, self._bits)
+        self._unscanned = {name: (frozenset(paths), _mask(paths, self._bits)) for name, paths in unscanned.items()}
 
     def reaches(self, path: str, other: str) -> bool:
         """Whether `path` includes `other`, directly or through other scanned files."""
@@ -33,10 +39,8 @@ class Includes:
 
     def names(self, path: str, include: str) -> bool:
         """Whether `path` or a file it reaches includes `include`, a header that was not scanned."""
-        if include in self._unscanned.get(path, ()):
-            return True
-        mask = self._reach.get(path, 0)
-        return any(mask & self._bits[p] for p, missing in self._unscanned.items() if include in missing)
+        paths, mask = self._unscanned.get(include, (frozenset(), 0))
+        return path in paths or bool(self._reach.get(path, 0) & mask)
 
 
 def _by_name(paths: Mapping[str, object]) -> dict[str, list[str]]:
@@ -94,14 +98,14 @@ def _reached(edges: dict[str, list[str]], bits: dict[str, int]) -> dict[str, int
         for path, targets in edges.items():
             mask = reach[path]
             for target in targets:
-                mask |= reach[target]
+                mask |= reach.get(target, 0)
             if mask != reach[path]:
                 reach[path], changed = mask, True
     return reach
 
 
-def _mask(targets: list[str], bits: dict[str, int]) -> int:
+def _mask(paths: list[str], bits: dict[str, int]) -> int:
     mask = 0
-    for target in targets:
-        mask |= bits[target]
+    for path in paths:
+        mask |= bits.get(path, 0)
     return mask
