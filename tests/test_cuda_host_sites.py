@@ -58,7 +58,6 @@ def test_a_launch_attribute_is_live_where_its_value_is_not_zero() -> None:
     assert 80 in live(always)
     assert always.detail == "pdl"
     assert live(counted) == {120, 121}
-    assert [s.place.line for s in sites(HOST, SiteKind.CLUSTER_ATTRIBUTE)] == [23]
     assert [s.name for s in sites(HOST, SiteKind.LAUNCH)] == ["scale_kernel"]
 
 
@@ -76,8 +75,7 @@ void run() { wait_kernel<4><<<grid, block, 0, stream>>>(x); ns::cluster_kernel<<
 
 
 def test_device_halves_kernels_and_launches() -> None:
-    assert [(s.place.line, s.function) for s in sites(DEVICE, SiteKind.PDL_WAIT)] == [(4, "wait_kernel")]
-    assert [s.place.line for s in sites(DEVICE, SiteKind.PDL_TRIGGER)] == [5]
+    assert [(s.place.line, s.function) for s in sites(DEVICE, SiteKind.PDL_TRIGGER)] == [(5, "wait_kernel")]
     assert [s.name for s in sites(DEVICE, SiteKind.KERNEL)] == ["wait_kernel", "cluster_kernel"]
     assert [s.name for s in sites(DEVICE, SiteKind.LAUNCH)] == ["wait_kernel", "cluster_kernel"]
     assert [(s.name, s.value) for s in sites(DEVICE, SiteKind.LAUNCH_BOUNDS)] == [("wait_kernel", 512)]
@@ -111,17 +109,6 @@ def test_static_shared_memory_in_bytes(declaration: str, size: int) -> None:
 )
 def test_sizes_that_are_not_known_are_not_guessed(declaration: str) -> None:
     assert sites(f"__global__ void k() {{\n  {declaration}\n}}\n", SiteKind.STATIC_SHARED) == []
-
-
-def test_error_texts_with_their_lines() -> None:
-    code = """void f(int major) {
-  TORCH_CHECK(major == 10, "kernel requires SM100, "
-              "got ", major);
-  if (bad) throw std::runtime_error("no supported architecture found");
-}
-"""
-    found = [(s.place.line, s.name, s.detail) for s in sites(code, SiteKind.MESSAGE)]
-    assert found == [(2, "kernel requires SM100, got ", "TORCH_CHECK"), (4, "no supported architecture found", "throw")]
 
 
 WRAPPERS = """

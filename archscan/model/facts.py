@@ -53,9 +53,7 @@ class SiteKind(str, Enum):
     """Places that are no gates but halves of a feature, or use a limited resource."""
 
     PDL_ATTRIBUTE = "pdl-attribute"  # host sets programmatic stream serialization
-    PDL_WAIT = "pdl-wait"
     PDL_TRIGGER = "pdl-trigger"
-    CLUSTER_ATTRIBUTE = "cluster-attribute"
     KERNEL = "kernel"  # definition of a __global__ function
     LAUNCH = "launch"  # kernel<<<...>>> or cudaLaunchKernelEx(..., kernel, ...)
     STATIC_SHARED = "static-shared"  # value = bytes

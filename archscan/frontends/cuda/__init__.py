@@ -89,6 +89,7 @@ class CudaFrontEnd:
     def gates(self, index: CudaIndex, project: CudaProject, context: Context) -> FileFacts:
         """The facts of one file."""
         tools = _tools(ContextKey(context))
+        hosting = index.host if index.host is not None and index.host.has_facts else None
         found = directive_facts(
             index.path,
             index.directives,
@@ -96,9 +97,9 @@ class CudaFrontEnd:
             tools.compiler,
             tools.evaluator,
             Features(tools.recogniser, project.host.reached.of, project.host.reached.after),
-            need_liveness=index.host is not None,
+            need_liveness=hosting is not None,
         )
-        host = host_gates(index.host, project.host, found.liveness, context) if index.host is not None else None
+        host = host_gates(hosting, project.host, found.liveness, context) if hosting is not None else None
         return FileFacts(
             path=index.path,
             size=index.size,

@@ -24,9 +24,7 @@ from archscan.model.truth import Truth, always
 _HOST_SITES = frozenset(
     {
         SiteKind.PDL_ATTRIBUTE,
-        SiteKind.CLUSTER_ATTRIBUTE,
         SiteKind.LAUNCH,
-        SiteKind.MESSAGE,
         SiteKind.DYNAMIC_SHARED,
     }
 )

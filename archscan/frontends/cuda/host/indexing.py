@@ -18,6 +18,9 @@ from archscan.frontends.protocol import Context
 from archscan.model.facts import Origin, Source
 
 
+_NO_CODE = Unit()
+
+
 @dataclass(frozen=True, slots=True)
 class HostIndex:
     """One file as the later steps see it."""
@@ -26,6 +29,11 @@ class HostIndex:
     unit: Unit
     sites: tuple[RawSite, ...]
     nodes: tuple[Node, ...]
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether the file may hold gates or sites of its own, not only functions that others call."""
+        return bool(self.sites) or self.unit != _NO_CODE
 
 
 @dataclass(frozen=True)
@@ -67,10 +75,10 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
     """The index of a file; None if it has nothing for the host side."""
     tools = _tools(_Key(context.catalog))
     own = source.origin is Origin.OWN
-    unit = reduced(source.data, tools.summariser) if asks_for_architecture(source.data) else Unit()
+    unit = reduced(source.data, tools.summariser) if asks_for_architecture(source.data) else _NO_CODE
     sites = raw_sites(source.data, own, (DYNAMIC,))
     functions = nodes(source.data, tools.vocabulary, with_calls=own)
-    if not sites and not functions and unit == Unit():
+    if not sites and not functions and unit == _NO_CODE:
         return None
     return HostIndex(source.path, unit, sites, functions)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from archscan.frontends.cuda.host.expressions import expression
-from archscan.frontends.cuda.host.summaries import message_of
 from archscan.frontends.cuda.host.syntax import Expr, Op
 from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.scopes import Scopes
@@ -38,7 +37,6 @@ _SHARED = re.compile(
 _SIZE = re.compile(rb"\[([^\]]*)\]")
 _SIZE_OF = re.compile(rb"\bsizeof\s*\(\s*([A-Za-z_][\w: ]*?)\s*\)")
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
-_WORD = re.compile(rb"\w+")
 SIZES = {
     "char": 1, "int8_t": 1, "uint8_t": 1, "bool": 1, "__nv_fp8_e4m3": 1, "__nv_fp8_e5m2": 1, "std::byte": 1, "uchar": 1,
     "short": 2, "int16_t": 2, "uint16_t": 2, "half": 2, "__half": 2, "__nv_bfloat16": 2, "nv_bfloat16": 2, "bf16": 2,
@@ -48,12 +46,6 @@ SIZES = {
 }  # fmt: skip
 _MACRO = re.compile(rb"define[ \t]+(\w+)[ \t]+([^\n]+)")
 _CONSTANT = re.compile(rb"const(?:expr)?\b[^;={}()\n]*?\b(\w+)\s*=\s*([^;{}]+);")
-_REFUSING = (
-    b"CHECK", b"ERROR", b"THROW", b"ASSERT", b"ENFORCE", b"FAIL", b"throw ", b"printf", b"assert", b"RuntimeCheck",
-    b"Panic",
-)  # fmt: skip
-_TO_MESSAGE = re.compile(rb"(?:(?<=throw )|\w*\s*\()[^;\"#]{0,400}\"")
-_WAIT = (b"cudaGridDependencySynchronize", b"griddepcontrol.wait", b"wait_on_dependent_grids")
 _TRIGGER = (b"cudaTriggerProgrammaticLaunchCompletion", b"griddepcontrol.launch_dependents", b"launch_dependent_grids")
 _STREAM = (
     b"cudaLaunchAttributeProgrammaticStreamSerialization",
@@ -116,11 +108,9 @@ def raw_sites(data: bytes, own: bool, more: tuple[Finder, ...] = ()) -> tuple[Ra
     """Every site of a file in source order; of library headers only the halves of programmatic launches."""
     lines = Reading(data)
     found: list[RawSite] = []
-    for finder in (*_FINDERS, *more) if own else _FINDERS[:3]:
+    for finder in (*_FINDERS, *more) if own else _HALVES:
         if not finder.keys or any(key in data for key in finder.keys):
             found += finder.find(data, lines)
-    if own:
-        found += _messages(data, lines)
     if not found:
         return ()
     names = Enclosing(data)
@@ -136,7 +126,7 @@ class Enclosing:
         self._known: dict[int, str] = {}  # by where a piece between closing braces in column one begins
 
     def named(self, site: RawSite) -> RawSite:
-        if site.function or site.kind is SiteKind.MESSAGE:
+        if site.function:
             return site
         begin = self._data.rfind(b"\n}", 0, site.place.start) + 1
         if begin not in self._known:
@@ -339,21 +329,6 @@ def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Reading], Iterator[
     return find
 
 
-def _messages(data: bytes, lines: Reading) -> Iterator[RawSite]:
-    for word in _REFUSING:
-        at = data.find(word)
-        while at >= 0:
-            match = _TO_MESSAGE.match(data, at + len(word))
-            if match is not None and not commented(data, at):
-                text = message_of(data[match.end() - 1 : match.end() + 600])
-                if text and len(text) >= 10:
-                    begin = word_start(data, at)
-                    named = _WORD.match(data, begin, begin + 80)
-                    detail = named[0].decode("utf-8", "replace") if named else ""
-                    yield RawSite(SiteKind.MESSAGE, text, lines.place(begin, match.end()), detail=detail)
-            at = data.find(word, at + len(word) if match is None else match.end())
-
-
 def word_start(data: bytes, at: int) -> int:
     """Where the word that goes on at an offset begins."""
     while is_in_word(data, at):
@@ -361,11 +336,12 @@ def word_start(data: bytes, at: int) -> int:
     return at
 
 
-_FINDERS = (
+_HALVES = (
     Finder((b"rogrammaticStreamSerialization", b"PROGRAMMATIC_STREAM_SERIALIZATION"), _pdl_attributes),
-    Finder((), _matches(_WAIT, SiteKind.PDL_WAIT)),
-    Finder((), _matches(_TRIGGER, SiteKind.PDL_TRIGGER)),
-    Finder((), _matches((b"cudaLaunchAttributeClusterDimension",), SiteKind.CLUSTER_ATTRIBUTE)),
+    Finder((b"launch_dependent", b"TriggerProgrammatic"), _matches(_TRIGGER, SiteKind.PDL_TRIGGER)),
+)
+_FINDERS = (
+    *_HALVES,
     Finder((b"__global__",), _kernels),
     Finder((b"<<<", b"LaunchKernel"), _launches),
     Finder((b"__shared__",), _shared),
