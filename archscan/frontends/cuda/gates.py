@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -56,14 +56,16 @@ def directive_facts(
     need_liveness: bool,
 ) -> DirectiveFacts:
     """The gates of one file, and where the rest of it is live (if that is needed or anything in it is a gate)."""
-    if not (need_liveness or index.calls or any(_names(names, table) for names in _conditions(index))):
+    everywhere = need_liveness or bool(index.calls)
+    events = index.events if everywhere else table.deciding(index.events)
+    if not everywhere and not events:
         return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
     environment = Environment(compiler, table.outside(path, compiler))
     maker = _Maker(path, index, table, environment, evaluator, None if index.brief else features)
     walk = Walk(environment, evaluator, index.guard_start, Stop(index.size, index.last_line + 1), table.needed)
     gates, undecided = [], list(index.undecided)
     budget = _LOOKS * (index.size + 10_000)
-    for chain in walk.chains(index.events):
+    for chain in walk.chains(events):
         if chain.start not in index.candidates:
             continue
         budget -= chain.arms[-1].end.offset - chain.start
@@ -89,16 +91,6 @@ def _incomplete(chain: ChainTruth) -> Undecided | None:
                 return Undecided(arm.event.line, arm.condition, "the condition is completed when the program runs")
             return None
     return None
-
-
-def _conditions(index: DirectiveIndex) -> Iterator[tuple[str, ...]]:
-    for event in index.events:
-        if event.start in index.candidates or event.name.startswith("el"):
-            yield names_in(event.text)
-
-
-def _names(names: tuple[str, ...], table: MacroTable) -> bool:
-    return any(names_architecture(n) or n in table.derived for n in names)
 
 
 class _Asked(NamedTuple):

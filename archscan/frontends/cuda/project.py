@@ -6,16 +6,18 @@ scanned files, or else from the table: all definitions in the project joined. On
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from archscan.frontends.cuda.conditions import Evaluator
+from archscan.frontends.cuda.deciding import asks, deciding, defining, gating
 from archscan.frontends.cuda.definitions import Definitions, definitions, needed_names
-from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
+from archscan.frontends.cuda.directives import CONDITIONALS, Directive
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.cuda.index import DirectiveIndex
-from archscan.frontends.cuda.macros import State, defined_name, joined
+from archscan.frontends.cuda.macros import State, joined
 from archscan.frontends.cuda.tokens import names_in
 from archscan.frontends.cuda.walk import Environment, Outside, Walk, weaker
 from archscan.model.gate import Related, Role, Via
@@ -45,10 +47,19 @@ class MacroTable:
     sites: dict[str, tuple[tuple[str, int], ...]]  # macro -> (file, line)
     needed: frozenset[str]  # names that conditions mention, and those behind them
     flags: dict[str, tuple[str, ...]]  # derived macro -> build flags that decide it
+    dependencies: dict[str, set[str]]  # macro -> the names that its definitions hang on
+    pasted: frozenset[str]  # macros that token pasting may bring up, and those behind them
 
     def outside(self, path: str, compiler: Compiler) -> Outside:
         """What the file at `path` takes from elsewhere."""
         return _FromProject(self, path, compiler)
+
+    def deciding(self, events: Sequence[Directive]) -> tuple[Directive, ...]:
+        """The directives of a file that decide its gates; none if it has no gates."""
+        if not any(event.name in CONDITIONALS and asks(event.text, self.derived) for event in events):
+            return ()
+        names = _tested(gating(events, self.derived))
+        return deciding(events, self.derived, self.pasted | _closure(names, self.dependencies))
 
     def flags_behind(self, name: str) -> tuple[str, ...]:
         """The names outside the project that a derived macro hangs on where it is unknown; the name itself if none."""
@@ -100,18 +111,28 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: E
     dependencies = _dependencies(defined)
     derived = _derived(dependencies) | {n for n in needed if compiler.is_derived_elsewhere(n)}
     beside = _tested_beside(indexes, derived)
-    features = _closure(derived | pasted, dependencies) if beside else frozenset()  # else nobody asks
+    behind_pasted = _closure(pasted, dependencies)
+    features = behind_pasted | _closure(derived, dependencies) if beside else frozenset()  # else nobody asks
     tracked = features | _closure(beside, dependencies)
     includes = Includes({path: index.includes for path, index in indexes.items()})
-    flags = {name: _flags(name, dependencies, compiler) for name in derived}
-    table = MacroTable(derived, features, tracked, {}, includes, _sites(defined, derived), needed, flags)
-    programs = {p: _program(indexes[p], tracked) for p, d in defined.items() if not tracked.isdisjoint(d)}
-    for _ in range(_MOST_ROUNDS):
-        exports = _round(programs, table, compiler, evaluator)
-        if exports == table.exports:
-            break
-        table = replace(table, exports=exports)
-    return table
+    table = MacroTable(
+        derived=derived,
+        features=features,
+        tracked=tracked,
+        exports={},
+        includes=includes,
+        sites=_sites(defined, derived),
+        needed=needed,
+        flags={name: _flags(name, dependencies, compiler) for name in derived},
+        dependencies=dependencies,
+        pasted=behind_pasted,
+    )
+    programs = {
+        p: _Program(defining(indexes[p].events, tracked), indexes[p].guard_start)
+        for p, d in defined.items()
+        if not tracked.isdisjoint(d)
+    }
+    return _settled(programs, table, compiler, evaluator)
 
 
 def _dependencies(defined: Mapping[str, Mapping[str, Definitions]]) -> dict[str, set[str]]:
@@ -155,13 +176,20 @@ def _flags(name: str, dependencies: dict[str, set[str]], compiler: Compiler) -> 
 
 
 def _tested_beside(indexes: Mapping[str, DirectiveIndex], derived: frozenset[str]) -> frozenset[str]:
-    """Names in the conditions of files that test the architecture: they decide whether a gate is reached."""
+    """Names in conditions beside a test of the architecture: they decide whether a gate or a site is reached.
+
+    Of others' code only the conditions around a test: nothing else is looked for in it.
+    """
     found: set[str] = set()
     for index in indexes.values():
-        names = {n for e in index.events if e.name in CONDITIONALS for n in names_in(e.text)}
-        if any(n in derived or names_architecture(n) for n in names):
-            found |= names
+        if any(event.name in CONDITIONALS and asks(event.text, derived) for event in index.events):
+            found |= _tested(gating(index.events, derived) if index.brief else index.events)
     return frozenset(found)
+
+
+def _tested(events: Iterable[Directive]) -> set[str]:
+    """The names in conditions."""
+    return {name for event in events if event.name in CONDITIONALS for name in names_in(event.text)}
 
 
 def _closure(names: Iterable[str], dependencies: dict[str, set[str]]) -> frozenset[str]:
@@ -185,20 +213,6 @@ def _sites(
     return {name: tuple(sites) for name, sites in found.items()}
 
 
-def _round(
-    programs: Mapping[str, _Program], table: MacroTable, compiler: Compiler, evaluator: Evaluator
-) -> dict[str, dict[str, Export]]:
-    """What every tracked macro is in each file that defines it, given the table so far."""
-    exports: dict[str, dict[str, Export]] = {}
-    for path, program in programs.items():
-        environment = Environment(compiler, table.outside(path, compiler))
-        for _ in Walk(environment, evaluator, program.guard_start).chains(program.events):
-            pass
-        for name, state in environment.local.items():
-            exports.setdefault(name, {})[path] = Export(state, environment.local_via[name])
-    return exports
-
-
 @dataclass(frozen=True, slots=True)
 class _Program:
     """The directives of a file that decide its tracked macros: their definitions and the conditionals around them."""
@@ -207,23 +221,38 @@ class _Program:
     guard_start: int
 
 
-def _program(index: DirectiveIndex, tracked: frozenset[str]) -> _Program:
-    kept: set[int] = set()
-    stack: list[list[int]] = []
-    for position, event in enumerate(index.events):
-        if event.name in OPENERS:
-            stack.append([position])
-        elif event.name == "endif":
-            chain = stack.pop() if stack else []
-            if chain and chain[0] in kept:
-                kept.update(chain)
-                kept.add(position)
-        elif event.name in CONDITIONALS and stack:
-            stack[-1].append(position)
-        elif event.name in ("define", "undef") and defined_name(event.text) in tracked:
-            kept.add(position)
-            kept.update(chain[0] for chain in stack)
-    for chain in stack:
-        if chain[0] in kept:
-            kept.update(chain)
-    return _Program(tuple(index.events[p] for p in sorted(kept)), index.guard_start)
+class _Ran(NamedTuple):
+    """What a file's tracked macros are at its end, and which macros from elsewhere that rests on."""
+
+    exports: dict[str, Export]
+    asked: frozenset[str]
+
+
+def _settled(
+    programs: Mapping[str, _Program], table: MacroTable, compiler: Compiler, evaluator: Evaluator
+) -> MacroTable:
+    """The table with what every tracked macro is in each file that defines it, to a fixpoint."""
+    ran: dict[str, _Ran] = {}
+    due = list(programs)
+    for _ in range(_MOST_ROUNDS):
+        for path in due:
+            ran[path] = _run(path, programs[path], table, compiler, evaluator)
+        exports: dict[str, dict[str, Export]] = {}
+        for path in programs:
+            for name, export in ran[path].exports.items():
+                exports.setdefault(name, {})[path] = export
+        changed = {name for name, files in exports.items() if files != table.exports.get(name)}
+        if not changed:
+            break
+        table = replace(table, exports=exports)
+        due = [path for path in programs if not changed.isdisjoint(ran[path].asked)]
+    return table
+
+
+def _run(path: str, program: _Program, table: MacroTable, compiler: Compiler, evaluator: Evaluator) -> _Ran:
+    """What the tracked macros of a file are, given the table so far."""
+    environment = Environment(compiler, table.outside(path, compiler))
+    for _ in Walk(environment, evaluator, program.guard_start).chains(program.events):
+        pass
+    exports = {name: Export(state, environment.local_via[name]) for name, state in environment.local.items()}
+    return _Ran(exports, environment.asked)

@@ -74,6 +74,11 @@ class Environment:
             self._base[name] = found
         return found
 
+    @property
+    def asked(self) -> frozenset[str]:
+        """The macros that were asked for before the file said anything of them."""
+        return frozenset(self._base)
+
     def define(self, name: str, definition: Definition, live: Truth, via: Via) -> None:
         """Takes note of a `#define` or `#undef` (UNDEFINED) in a region that is live so."""
         if self.compiler.overrides(name):

@@ -17,7 +17,6 @@ from archscan.frontends.cuda.host.syntax import Unit
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Origin, Source
 
-
 _NO_CODE = Unit()
 
 

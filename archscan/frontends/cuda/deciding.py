@@ -1,0 +1,63 @@
+"""Which directives of a file decide its gates or its macros: where nothing else is asked of it, only those count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
+from archscan.frontends.cuda.environment import names_architecture
+from archscan.frontends.cuda.macros import defined_name
+from archscan.frontends.cuda.tokens import names_in
+
+
+def asks(text: str, derived: Collection[str]) -> bool:
+    """Whether a condition names the architecture or a macro that derives from it."""
+    return any(name in derived or names_architecture(name) for name in names_in(text))
+
+
+def gating(events: Sequence[Directive], derived: Collection[str]) -> tuple[Directive, ...]:
+    """The conditionals that ask for the architecture, and those around them."""
+    return _kept(events, lambda event: event.name in CONDITIONALS and asks(event.text, derived))
+
+
+def defining(events: Sequence[Directive], names: Collection[str]) -> tuple[Directive, ...]:
+    """The definitions of these macros, and the conditionals around them."""
+    return _kept(events, lambda event: event.name in _DEFINITIONS and defined_name(event.text) in names)
+
+
+def deciding(events: Sequence[Directive], derived: Collection[str], names: Collection[str]) -> tuple[Directive, ...]:
+    """The conditionals that ask for the architecture, the definitions of these macros, and the conditionals around."""
+    return _kept(
+        events,
+        lambda event: defined_name(event.text) in names if event.name in _DEFINITIONS else asks(event.text, derived),
+    )
+
+
+_DEFINITIONS = frozenset({"define", "undef"})
+
+
+def _kept(events: Sequence[Directive], matters: Callable[[Directive], bool]) -> tuple[Directive, ...]:
+    """The events that matter, with the whole of every conditional that they belong to or stand in."""
+    kept: set[int] = set()
+    stack: list[list[int]] = []
+    for position, event in enumerate(events):
+        if event.name == "endif":
+            chain = stack.pop() if stack else []
+            if chain and chain[0] in kept:
+                kept.update(chain)
+                kept.add(position)
+            continue
+        if event.name in OPENERS:
+            stack.append([position])
+        elif event.name in CONDITIONALS:
+            if not stack:
+                continue
+            stack[-1].append(position)
+        if matters(event):
+            kept.update(chain[0] for chain in stack)
+            if event.name in _DEFINITIONS:
+                kept.add(position)
+    for chain in stack:
+        if chain[0] in kept:
+            kept.update(chain)
+    return tuple(events[position] for position in sorted(kept))
