@@ -11,7 +11,6 @@ from archscan.frontends.python.builds import build_lists, with_build_lists
 from archscan.frontends.python.evaluate import Interpreter
 from archscan.frontends.python.gates import ModulePass
 from archscan.frontends.python.knowledge import compile_knowledge
-from archscan.frontends.python.messages import messages
 from archscan.frontends.python.modules import Graph, PythonIndex
 from archscan.frontends.python.triggers import (
     asks,
@@ -106,7 +105,6 @@ class PythonFrontEnd:
             facts,
             gates=tuple(found),
             problems=tuple(gates.found.problems),
-            sites=messages(data, bool(found)) if index.triggers else (),
             suppressions=suppressions(data),
         )
 
