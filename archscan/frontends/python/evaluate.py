@@ -30,11 +30,9 @@ class Interpreter:
         self.trace: list[Related] = []
         self.environment: dict[str, None] = {}
         self._frames: dict[str, Frame] = {}
-        self._seeds: dict[str, Value | None] = {}
         self._cycles: dict[tuple[int, tuple[object, ...]], int] = {}
         self.asks: frozenset[str] = frozenset()  # names that ask for the target without saying so
         self._calls: dict[object, tuple[Outcome, tuple[Related, ...]]] = {}
-        self._classes: dict[tuple[str, int], ClassV] = {}
 
     def forget(self, module: Module) -> None:
         """Drops the trees of a module: values that others hold stay, what they need again is parsed again.
@@ -46,8 +44,6 @@ class Interpreter:
             if isinstance(frame, Frame):
                 frame.memo.clear()
         if not module.is_asked:
-            for key in [key for key in self._classes if key[0] == module.path]:
-                del self._classes[key]
             module.forget()
 
     def module_frame(self, module: Module) -> Frame:
@@ -68,10 +64,11 @@ class Interpreter:
         return found  # type: ignore[no-any-return]
 
     def class_of(self, module: Module, node: Node, frame: Frame) -> ClassV:
-        key = (module.path, node.start_byte)
-        if key not in self._classes:
-            self._classes[key] = ClassV(module, node, frame)
-        return self._classes[key]
+        key = ("class of", node.start_byte)
+        found = module.memo.get(key)
+        if found is None:
+            found = module.memo[key] = ClassV(module, node, frame)
+        return found  # type: ignore[return-value]
 
     def function_frame(self, function: FuncV, bound: dict[str, Value]) -> Frame:
         """A fresh frame for a function's body."""
@@ -106,10 +103,8 @@ class Interpreter:
         return found  # type: ignore[return-value]
 
     def seed(self, name: str) -> Value | None:
-        """What a name carries by convention, remembered."""
-        if name not in self._seeds:
-            self._seeds[name] = self.knowledge.seed(name, self.lanes)
-        return self._seeds[name]
+        """What a name carries by convention."""
+        return self.knowledge.seed(name, self.lanes)
 
     def member(self, module: Module, name: str) -> Value:
         """A module's top-level name, or MISSING; remembered."""
@@ -128,8 +123,10 @@ class Interpreter:
 
     def evaluate(self, node: Node, frame: Frame) -> Value:
         """The value of an expression."""
-        node = inner(node)
         kind = node.type
+        if kind == "parenthesized_expression":
+            node = inner(node)
+            kind = node.type
         if kind in LEAVES:
             return HANDLERS[kind](self, node, frame)
         key = (node.start_byte, node.end_byte, kind)
@@ -155,7 +152,8 @@ class Interpreter:
                 self.depth -= 1
         finally:
             frame.busy.discard(key)
-            self.closed(frame, key)
+            if self._cycles:
+                self.closed(frame, key)
             mine, self.trace = distinct(self.trace), outer
         self.trace.extend(mine)
         if whole == self.cut_short:
@@ -170,8 +168,7 @@ class Interpreter:
 
     def closed(self, frame: Frame, key: tuple[object, ...]) -> None:
         """Lets what rests on a whole cycle be remembered: only the parts of the cycle are cut short."""
-        if self._cycles:
-            self.cut_short -= self._cycles.pop((id(frame), key), 0)
+        self.cut_short -= self._cycles.pop((id(frame), key), 0)
 
     def invoke(self, callee: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Outcome:
         """The outcome of calling a function value."""

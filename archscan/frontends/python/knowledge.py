@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from tree_sitter import Node
@@ -88,22 +89,16 @@ class Knowledge:
 
     def seed(self, name: str, lanes: Lanes) -> Value | None:
         """What a bare, unresolved name carries by convention; None if it carries no target."""
-        if _CAPABILITY.match(name) and not name.isupper():
-            return None if _DENY.search(name) else Capability(name.endswith("_str"))
-        if _MAJOR.match(name):
-            return lanes.major
-        if _MINOR.match(name):
-            return lanes.minor
-        build = _BUILD.match(name)
-        if build:
-            return _named(int(build[1]), build[2], lanes)
-        return _by_convention(name, lanes)
+        value = _carried(name, lanes)
+        # two names that each carry a capability may mean two of them
+        return Capability(value.is_text) if isinstance(value, Capability) else value
 
     def seed_unknown(self, name: str, source: str, lanes: Lanes) -> Value | None:
         """What a name carries by convention although nobody can tell what it was assigned."""
-        if (_MAJOR.match(name) or _MINOR.match(name)) and not _DEVICE.search(source):
+        value = self.seed(name, lanes)
+        if value is None or ((_MAJOR.match(name) or _MINOR.match(name)) and not _DEVICE.search(source)):
             return None
-        return None if _OTHER.search(source) and not _ASKS.search(source) else self.seed(name, lanes)
+        return None if _OTHER.search(source) and not _ASKS.search(source) else value
 
     def seed_attribute(self, full: str, name: str, lanes: Lanes) -> Value | None:
         """What an unresolved attribute carries by convention."""
@@ -155,6 +150,22 @@ def is_check(name: str) -> bool:
     return _CHECKS.search(name) is not None
 
 
+@lru_cache(maxsize=1 << 13)
+def _carried(name: str, lanes: Lanes) -> Value | None:
+    """What a bare name carries by convention; None if it carries no target."""
+    if _CAPABILITY.match(name) and not name.isupper():
+        return None if _DENY.search(name) else Capability(name.endswith("_str"))
+    if _MAJOR.match(name):
+        return lanes.major
+    if _MINOR.match(name):
+        return lanes.minor
+    build = _BUILD.match(name)
+    if build:
+        return _named(int(build[1]), build[2], lanes)
+    return _by_convention(name, lanes)
+
+
+@lru_cache(maxsize=1 << 13)
 def _by_convention(name: str, lanes: Lanes) -> Value | None:
     """What an unscanned predicate answers as far as its name tells; None if it tells nothing."""
     predicate = _PREDICATE.match(name)

@@ -44,6 +44,9 @@ def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
 
 def truth_of(lanes: Lanes, value: Value) -> Value:
     """True, False, Unknown or Maybe per lane."""
+    kind = type(value)
+    if kind is bool or kind is Unknown or (kind is Split and all(type(one) is bool for one, _ in value.groups)):
+        return value
     return lanes.lift(truthy, value) if not isinstance(value, tuple) else len(value) > 0
 
 

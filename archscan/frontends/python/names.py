@@ -146,7 +146,7 @@ def _starred(interpreter: Interpreter, module: Module) -> tuple[Module, ...]:
 def resolve(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
     """The value a scope's bindings give a name at a position; MISSING if none reaches it."""
     value = _bound_value(interpreter, name, frame, position)
-    if frame.parent is None and is_constant(value) and name in frame.module.globals:
+    if frame.parent is None and name in frame.module.globals and is_constant(value):
         return _set_by_functions(interpreter, name, frame)
     return value
 
@@ -165,7 +165,9 @@ def _set_by_functions(interpreter: Interpreter, name: str, frame: Frame) -> Valu
 
 
 def _bound_value(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
-    before = [b for b in frame.scope.bindings[name] if b.end <= position or b.kind == "loop"]
+    before = frame.scope.bindings[name]
+    if position < END:
+        before = [b for b in before if b.node.end_byte <= position or b.kind == "loop"]
     if not before:
         return MISSING
     chain: Chain = ()
@@ -267,7 +269,8 @@ def _bound(interpreter: Interpreter, binding: Binding, frame: Frame, before: lis
             interpreter.depth -= 1
     finally:
         frame.busy.discard(key)
-        interpreter.closed(frame, key)
+        if interpreter._cycles:
+            interpreter.closed(frame, key)
 
 
 def _value_of(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:

@@ -25,10 +25,6 @@ class Binding:
     index: int = 0  # of the unpacked item
     operator: str = ""  # of an augmented assignment
 
-    @property
-    def end(self) -> int:
-        return int(self.node.end_byte)
-
 
 def _nothing(name: str) -> bool:
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from tree_sitter import Node
@@ -159,13 +160,14 @@ def is_constant(value: Value) -> bool:
 
 def depends(value: Value) -> bool:
     """Whether the value differs between targets, or may."""
-    if type(value) in _PLAIN:
+    kind = type(value)
+    if kind in _PLAIN:
         return False
-    if isinstance(value, Split):
+    if kind is Unknown:
+        return bool(value.arch)
+    if kind is Split:
         return True
-    if isinstance(value, Unknown):
-        return value.arch
-    if isinstance(value, Maybe):
+    if kind is Maybe:
         return depends(value.value)
     if isinstance(value, (Capability, PropertiesV)):
         return True
@@ -173,11 +175,12 @@ def depends(value: Value) -> bool:
 
 
 def _same(a: Value, b: Value) -> bool:
-    if type(a) is not type(b):
-        return False
-    if is_constant(a) or isinstance(a, (Unknown, Maybe, ExternalV, Capability)):
-        return bool(a == b)
-    return a is b
+    if a is b or type(a) is not type(b):
+        return a is b
+    return bool(a == b) if type(a) in _COMPARABLE or is_constant(a) else False
+
+
+_COMPARABLE = frozenset({Unknown, Maybe, ExternalV, Capability})
 
 
 class Lanes:
@@ -205,46 +208,38 @@ class Lanes:
         groups: list[tuple[Value, int]] = []
         places: dict[tuple[type, Value], int] = {}  # of plain constants, found without comparing
         for value, mask in self._flat(parts):
-            if not mask:
-                continue
             if type(value) in _PLAIN:
                 at = places.setdefault((type(value), value), len(groups))
-                if at == len(groups):
-                    groups.append((value, mask))
-                else:
-                    groups[at] = (value, groups[at][1] | mask)
-                continue
-            for i, (known, lanes) in enumerate(groups):
-                if _same(known, value):
-                    groups[i] = (known, lanes | mask)
-                    break
             else:
+                at = next((i for i, (known, _) in enumerate(groups) if _same(known, value)), len(groups))
+            if at == len(groups):
                 groups.append((value, mask))
+            else:
+                groups[at] = (groups[at][0], groups[at][1] | mask)
         if not groups:
             return Unknown()
         return groups[0][0] if len(groups) == 1 else Split(tuple(groups))
 
-    def _flat(self, parts: Iterable[tuple[Value, int]]) -> Iterable[tuple[Value, int]]:
+    def _flat(self, parts: Iterable[tuple[Value, int]]) -> list[tuple[Value, int]]:
+        found: list[tuple[Value, int]] = []
         for value, mask in parts:
-            if isinstance(value, Split):
-                for inner, lanes in value.groups:
-                    yield inner, lanes & mask
-            else:
-                yield value, mask
+            if type(value) is Split:
+                found += [(inner, lanes & mask) for inner, lanes in value.groups if lanes & mask]
+            elif mask:
+                found.append((value, mask))
+        return found
 
     def groups(self, value: Value) -> tuple[tuple[Value, int], ...]:
         """The value as groups of lanes."""
-        return value.groups if isinstance(value, Split) else ((value, self.all),)
+        return value.groups if type(value) is Split else ((value, self.all),)
 
     def spread(self, values: tuple[Value, ...]) -> list[tuple[tuple[Value, ...], int]]:
         """Several values as groups of lanes on which none of them differs."""
         result: list[tuple[tuple[Value, ...], int]] = [((), self.all)]
         for value in values:
+            groups = self.groups(self.whole(value))
             result = [
-                ((*head, part), mask & lanes)
-                for head, mask in result
-                for part, lanes in self.groups(self.whole(value))
-                if mask & lanes
+                ((*head, part), mask & lanes) for head, mask in result for part, lanes in groups if mask & lanes
             ]
         return result
 
@@ -261,16 +256,20 @@ class Lanes:
         split = False
         plain = True
         for v in values:
-            if isinstance(v, (Split, tuple)):
+            kind = type(v)
+            if kind is Split or (isinstance(v, tuple) and not is_constant(v)):
                 split, plain = True, False
-            elif isinstance(v, (Maybe, Unknown)):
+            elif kind is Unknown or kind is Maybe:
                 plain = False
         if plain:
             return operation(*values)
-        arch = any(depends(v) and not isinstance(v, (Capability, PropertiesV)) for v in values)
+        arch = any(depends(v) and type(v) not in _TARGET for v in values)
         if not split:
             return _guarded(operation, values, arch)
         return self.merge((_guarded(operation, items, arch), mask) for items, mask in self.spread(values))
+
+
+_TARGET = frozenset({Capability, PropertiesV})
 
 
 def is_text(value: Value) -> bool:
@@ -280,15 +279,15 @@ def is_text(value: Value) -> bool:
 
 def _guarded(operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
     names: tuple[str, ...] = ()
-    plain: list[Value] = []
-    for item in items:
-        if isinstance(item, Maybe):
-            names = unite(names, item.names)
-            item = item.value  # noqa: PLW2901
-        plain.append(item)
-    unknown = [item for item in plain if isinstance(item, Unknown)]
+    plain = items
+    if any(type(item) is Maybe for item in items):
+        names = unite(*(item.names for item in items if type(item) is Maybe))
+        plain = tuple(item.value if type(item) is Maybe else item for item in items)
+    unknown = [item for item in plain if type(item) is Unknown]
     if unknown:
-        return Unknown(unite(names, *(item.names for item in unknown)), arch)
+        if len(unknown) == 1 and not names and unknown[0].arch is arch:
+            return unknown[0]
+        return Unknown(unite(names, *[item.names for item in unknown]), arch)
     result = operation(*plain)
     if arch and isinstance(result, Unknown):
         result = Unknown(result.names, True)
@@ -350,13 +349,20 @@ def _encode_int(target: Target, like: int) -> int | None:
 
 
 def _encode_text(target: Target, like: str) -> str | None:
+    form = _form_of(like)
+    return None if form is None else form.format(target)
+
+
+@lru_cache(maxsize=1 << 12)
+def _form_of(like: str) -> str | None:
+    """How a text writes a target, with placeholders for the target's own numbers; None if it writes none."""
     dotted = _DOTTED.match(like)
     if dotted and 3 <= int(dotted[1]) <= 15:
-        return f"{target.major}.{target.minor}{dotted[3] or ''}"
+        return "{0.major}.{0.minor}" + (dotted[3] or "")
     if not ARCH_TEXT.match(like):
-        return str(target.major) if like.isdigit() and 5 <= int(like) <= 15 else None
+        return "{0.major}" if like.isdigit() and 5 <= int(like) <= 15 else None
     match = _PREFIXED.match(like)
     if not match or not 20 <= int(match[3]) <= 150:
         return None
     # Python sees the GPU, not what was compiled: "sm_90a" names the GPU that 9.0 is
-    return f"{match[2] or ''}{target.sm}{match[4]}"
+    return f"{match[2] or ''}{{0.sm}}{match[4]}"
