@@ -77,9 +77,17 @@ class Interpreter:
         if scope is None:
             body = child(function.node, "body") or function.node
             scope = function.module.memo[key] = Scope(body)
-        names = frozenset(name.lstrip("*") for name, _ in parameters(function.node))
+        names = frozenset(name.lstrip("*") for name, _ in self.parameters(function))
         owner = function.frame.owner if function.frame.is_class else None
         return Frame(function.module, scope, function.frame, bound, names, owner=owner)
+
+    def parameters(self, function: FuncV) -> list[tuple[str, Node | None]]:
+        """Names and defaults of a function's parameters, remembered."""
+        key = ("parameters", function.node.start_byte)
+        found = function.module.memo.get(key)
+        if found is None:
+            found = function.module.memo[key] = parameters(function.node)
+        return found  # type: ignore[no-any-return]
 
     def frame_at(self, module: Module, path: list[Node]) -> Frame:
         """The frame around the last node of a path from the module's root: parameters seeded by their names."""

@@ -26,6 +26,7 @@ from archscan.frontends.python.values import (
     FuncV,
     ListV,
     SetV,
+    Split,
     Unknown,
     Value,
     depends,
@@ -252,6 +253,8 @@ def _attribute(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         return stated
     holder = interpreter.evaluate(owner, frame)
     name = text(name_node)
+    if not isinstance(holder, Split):
+        return attribute(interpreter, holder, name, full)
     return interpreter.lanes.merge(
         (attribute(interpreter, h, name, full), mask) for h, mask in interpreter.lanes.groups(holder)
     )

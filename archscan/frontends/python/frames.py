@@ -70,6 +70,7 @@ class _NoScope:
         return []
 
     stars: list[Binding] = []  # noqa: RUF012
+    loops: dict[str, None] = {}  # noqa: RUF012
     compounds: dict[int, Node] = {}  # noqa: RUF012
 
 

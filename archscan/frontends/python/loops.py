@@ -51,9 +51,9 @@ def _tells(interpreter: Interpreter, truth: Value) -> bool:
 
 def _loop_of(condition: Node, frame: Frame) -> Binding | None:
     """The innermost loop around a condition that names its variable."""
-    last = {name: bindings[-1] for name, bindings in frame.scope.bindings.items() if bindings[-1].kind == "loop"}
-    named = [last[name] for name in _identifiers(condition) if name in last] if last else []
-    around = [b for b in named if b.value is not None and _holds(b.node.parent, condition)]
+    loops = frame.scope.loops
+    named = [frame.scope.bindings[name][-1] for name in _identifiers(condition) if name in loops] if loops else []
+    around = [b for b in named if b.kind == "loop" and b.value is not None and _holds(b.node.parent, condition)]
     return max(around, key=lambda b: b.node.start_byte, default=None)
 
 

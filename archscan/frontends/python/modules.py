@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from archscan.frontends.python.scopes import Scope
 from archscan.frontends.python.segments import Cut, Piece, cut
-from archscan.frontends.python.syntax import parse, path_to
+from archscan.frontends.python.syntax import Pieces, parse, path_to
 from archscan.model.facts import Origin
 from archscan.sources.text import Changed, Text
 
@@ -66,7 +66,7 @@ class Module:
     def forget(self) -> None:
         """Drops the text and its trees: what is needed again is read and parsed again."""
         self.memo.clear()
-        for name in ("data", "root", "scope", "_waiting"):
+        for name in ("data", "root", "scope", "_pieces", "_waiting"):
             self.__dict__.pop(name, None)
 
     def names(self, name: str) -> bool:
@@ -88,8 +88,12 @@ class Module:
         return cut(self.data, self.index.deciding)
 
     @cached_property
+    def _pieces(self) -> Pieces:
+        return Pieces(self.data)
+
+    @cached_property
     def root(self) -> Node:
-        return parse(self.data, self._cut.ranges)
+        return self._pieces.parse(self._cut.ranges) if self._cut.ranges else parse(self.data)
 
     @cached_property
     def scope(self) -> Scope:
@@ -118,7 +122,7 @@ class Module:
     def _piece(self, piece: Piece) -> Node:
         key = ("piece", piece.start)
         if key not in self.memo:
-            self.memo[key] = parse(self.data, piece.ranges)
+            self.memo[key] = self._pieces.parse(piece.ranges)
         return self.memo[key]  # type: ignore[return-value]
 
     def descend(self, offset: int) -> list[Node]:

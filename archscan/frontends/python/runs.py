@@ -14,7 +14,7 @@ from archscan.frontends.python.frames import DEPTH, STEPS, TRACE, Frame, Outcome
 from archscan.frontends.python.lanewise import items_of, truth_of
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.operations import LONGEST_LOOP, hashable
-from archscan.frontends.python.syntax import COMPOUND, if_arms, line_of, oneline, operands, parameters, statements, text
+from archscan.frontends.python.syntax import COMPOUND, if_arms, line_of, oneline, operands, statements, text
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.values import ClassV, FuncV, InstanceV, PartialV, Unknown, Value, depends, unite
 from archscan.model.gate import Related, Role
@@ -139,7 +139,7 @@ def _run(interpreter: Interpreter, callee: FuncV, args: tuple[Value, ...], keywo
 def _arguments(
     interpreter: Interpreter, callee: FuncV, args: tuple[Value, ...], keywords: dict[str, Value]
 ) -> dict[str, Value]:
-    names = parameters(callee.node)
+    names = interpreter.parameters(callee)
     bound: dict[str, Value] = {}
     given = list(args)
     if callee.is_bound and names:

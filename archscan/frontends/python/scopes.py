@@ -37,6 +37,7 @@ class Scope:
         self.body = body
         self.bindings: dict[str, list[Binding]] = {}
         self.stars: list[Binding] = []
+        self.loops: dict[str, None] = {}  # names that a loop binds
         self.compounds: dict[int, Node] = {}
         self.recover: Callable[[str], bool] = _nothing
         self._block(body, ())
@@ -67,6 +68,8 @@ class Scope:
             self._compound(node, chain)
 
     def _add(self, name: str, kind: str, node: Node, value: Node | None, chain: Chain, index: int = 0) -> None:
+        if kind == "loop":
+            self.loops[name] = None
         self.bindings.setdefault(name, []).append(Binding(name, kind, node, value, chain, index))
 
     def _expression(self, node: Node, chain: Chain) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import tree_sitter_python
@@ -18,21 +19,31 @@ COMPOUND = frozenset(
 SCOPES = frozenset({"function_definition", "class_definition", "lambda", "decorated_definition"})
 
 
-def parse(data: bytes, ranges: tuple[tuple[int, int], ...] = ()) -> Node:
-    """The root node of `data`; with ranges, of these byte ranges alone (offsets stay those of the file)."""
-    if not ranges:
-        return Parser(_LANGUAGE).parse(data).root_node
-    parts: list[Range] = []
-    row = last = 0
-    for a, b in ranges:
-        row, first_row = row + data.count(b"\n", last, b), row + data.count(b"\n", last, a)
-        parts.append(Range((first_row, _column(data, a)), (row, _column(data, b)), a, b))
-        last = b
-    return Parser(_LANGUAGE, included_ranges=parts).parse(data).root_node
+def parse(data: bytes) -> Node:
+    """The root node of `data`."""
+    return Parser(_LANGUAGE).parse(data).root_node
 
 
-def _column(data: bytes, offset: int) -> int:
-    return offset - (data.rfind(b"\n", 0, offset) + 1)
+class Pieces:
+    """A file that is parsed piece by piece: lines are counted from the nearest place that is known."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._known = [0]
+        self._rows = [0]
+
+    def parse(self, ranges: tuple[tuple[int, int], ...]) -> Node:
+        """The root node of these byte ranges alone; offsets stay those of the file."""
+        parts = [Range(self._point(a), self._point(b), a, b) for a, b in ranges]
+        return Parser(_LANGUAGE, included_ranges=parts).parse(self.data).root_node
+
+    def _point(self, offset: int) -> tuple[int, int]:
+        at = bisect_right(self._known, offset) - 1
+        row = self._rows[at] + self.data.count(b"\n", self._known[at], offset)
+        if self._known[at] < offset:
+            self._known.insert(at + 1, offset)
+            self._rows.insert(at + 1, row)
+        return row, offset - (self.data.rfind(b"\n", 0, offset) + 1)
 
 
 def text(node: Node) -> str:

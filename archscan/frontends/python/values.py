@@ -238,9 +238,7 @@ class Lanes:
         result: list[tuple[tuple[Value, ...], int]] = [((), self.all)]
         for value in values:
             groups = self.groups(self.whole(value))
-            result = [
-                ((*head, part), mask & lanes) for head, mask in result for part, lanes in groups if mask & lanes
-            ]
+            result = [((*head, part), mask & lanes) for head, mask in result for part, lanes in groups if mask & lanes]
         return result
 
     def whole(self, value: Value) -> Value:
