@@ -763,3 +763,14 @@ void attention(float* x, int sm) {
 def test_what_a_requirement_leads_to(after: str, reached: set[str]) -> None:
     found = gate(REQUIREMENT % after, 5)
     assert {catalog().features[u.feature].group for u in found.rest_features} == reached
+
+
+@pytest.mark.parametrize(("second", "asked"), [("sm == 90", {75, 89, 120}), ("sm <= 90", {120})])
+def test_a_check_behind_a_check_refuses_as_well(second: str, asked: set[int]) -> None:
+    """For whom the first has turned away it is the next question, unless it would let them in."""
+    code = (
+        f"void f(int sm, int n) {{\n  CHECK(sm == 80 || sm == 90);\n  if (n > 64) {{\n    CHECK({second});\n  }}\n}}\n"
+    )
+    found = gate(code, 4)
+    assert found.reach is not None
+    assert {t.sm for t in catalog().universe.members(found.reach.yes)} & {75, 80, 89, 90, 120} == asked

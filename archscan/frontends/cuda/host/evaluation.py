@@ -69,6 +69,7 @@ class Scope:
     function: Function | None = None
     depth: int = 0
     types: Mapping[str, Expr] = field(default_factory=dict)  # template parameters bound to types
+    refused: int = 0  # the targets that a check above has turned away
 
     def deeper(self, path: str, env: Mapping[str, Value], function: Function | None) -> Scope:
         return Scope(path, env, function, self.depth + 1)

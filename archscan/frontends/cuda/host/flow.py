@@ -86,6 +86,7 @@ class Flow:
     weak: int = 0  # how many conditions that are no matter of the architecture stand around
     nesting: int = 0
     types: Mapping[str, Expr] = field(default_factory=dict)  # template parameters bound to types
+    refused: int = 0  # the targets that a check above has turned away
     is_asked: bool = False  # in a lambda whose truth some condition asks for
     _live: Verdict | None = None
 
@@ -103,7 +104,7 @@ class Flow:
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.path, self.env, self.function, self.depth, self.types)
+        return Scope(self.path, self.env, self.function, self.depth, self.types, self.refused)
 
     def run(self, block: Block) -> None:
         """Walks a block."""
@@ -301,7 +302,7 @@ class Flow:
         self, body: Block, live: Verdict, condition: Verdict | None, braces: bool = True
     ) -> tuple[Verdict, dict[str, Value]]:
         """Where control comes out of a body and what names hold then; those declared within `braces` end there."""
-        saved_env, saved_live = self.env, self.live
+        saved_env, saved_live, saved_refused = self.env, self.live, self.refused
         self.env, self.live = dict(saved_env), live
         weak = condition is not None and not condition.basis.arch
         self.weak += weak
@@ -312,7 +313,7 @@ class Flow:
             if name in saved_env:
                 self.env[name] = saved_env[name]
         result = self.live, self.env
-        self.env, self.live = saved_env, saved_live
+        self.env, self.live, self.refused = saved_env, saved_live, saved_refused
         return result
 
     def _merge(self, ends: list[tuple[Verdict, Verdict, dict[str, Value]]]) -> None:
@@ -421,6 +422,7 @@ class Flow:
             self.recorder.check(check, self.scope, self.live)
         verdict = ~self.evaluator.condition(check.condition, self.scope, negated=True, refusing=True)
         if verdict.basis.arch and check.macro != "assert":
+            self.refused |= verdict.truth.no & self.live.assumed.yes
             self.live = self.live & Verdict(
                 verdict.truth, Truth(~verdict.truth.no & self.live.assumed.yes, verdict.truth.no)
             )

@@ -241,6 +241,8 @@ class GateRecorder:
         around, names = self._reach(drafts[0].place.start, device)
         live = around & replace(live, basis=live.basis | Basis(frozenset(names), frozenset(names)))
         reach = live.truth
+        if kind is Kind.CHECK:
+            reach = _still_asked(reach, scope.refused & decided[0].verdict.truth.no)
         arms = tuple(self._arms(drafts, kind, scope, live))
         origins = sorted({o for d in drafts for o in d.verdict.basis.origins})
         first = next((a for a, d in zip(arms, drafts, strict=True) if d.verdict.basis.arch), arms[0])
@@ -420,6 +422,14 @@ def _says_nothing(verdict: Verdict, device: int) -> bool:
     if verdict.truth.yes or verdict.truth.no:
         return False
     return verdict.assumed.yes in (0, device) and verdict.assumed.no in (0, device)
+
+
+def _still_asked(reach: Truth, refused: int) -> Truth:
+    """Where a check is a question although one above has turned targets away: for those it refuses as well.
+
+    Who opens the first for them runs into the second.
+    """
+    return Truth(reach.yes | (reach.no & refused), reach.no & ~refused)
 
 
 def _picks(expr: Expr) -> Summary:
