@@ -189,3 +189,56 @@ def test_names_alone_are_weak_evidence() -> None:
     assert [(u.feature, u.confidence) for u in found.arms[0].features] == [("tcgen05-mma", "low")] or all(
         u.confidence == "low" for u in found.arms[0].features
     )
+
+
+STRUCTURES = """
+constexpr int kN = 64;
+union U { float f[1024]; __half h[kN * 1024]; };
+struct Inner { float x, y; int4 z[2]; };
+template <typename T, int S>
+struct Pipe {
+  static constexpr int stages = S;  // no member
+  alignas(16) T a[S][kN * 128];
+  Inner in[4];
+  union { float f; double d[16]; } either;
+  __device__ int get(int i) { return i; }
+  U u;
+};
+struct Open { T unknown[4]; };
+"""
+
+
+@pytest.mark.parametrize(
+    ("declaration", "size"),
+    [
+        ("Inner one;", 40),
+        ("U two[2];", 2 * 64 * 1024 * 2),
+        ("Pipe<__half, 4> pipe;", 4 * 64 * 128 * 2 + 4 * 40 + 128 + 64 * 1024 * 2),
+        ("Pipe<float, 2> pipe;", 2 * 64 * 128 * 4 + 4 * 40 + 128 + 64 * 1024 * 2),
+        ("Open open;", None),
+        ("Elsewhere<3> other;", None),
+    ],
+)
+def test_structures_in_shared_memory(declaration: str, size: int | None) -> None:
+    code = f"{STRUCTURES}__global__ void k() {{\n  __shared__ {declaration}\n}}\n"
+    assert [s.value for s in sites(code, SiteKind.STATIC_SHARED)] == ([size] if size else [])
+
+
+def test_shared_memory_that_the_target_decides() -> None:
+    code = """__global__ void big(__half* x);
+void launch_big(__half* x, int sm) {
+  int smem = 64 * 1024;
+  if (sm >= 90) {
+    smem = 200 * 1024;
+  } else if (sm == 80) {
+    smem = 160 * 1024;
+  }
+  cudaFuncSetAttribute(big, cudaFuncAttributeMaxDynamicSharedMemorySize, smem);
+}
+"""
+    found = {s.value // 1024: s.truth.yes for s in sites(code, SiteKind.DYNAMIC_SHARED)}
+    by_name, bit = catalog().universe.by_name, catalog().universe.bit
+    assert set(found) == {64, 200, 160}
+    assert found[200] & bit(by_name["sm_120"])
+    assert found[160] & bit(by_name["sm_80"])
+    assert found[64] & bit(by_name["sm_89"])

@@ -58,22 +58,21 @@ def _dynamic(data: bytes, lines: Reading) -> Iterator[RawSite]:
         if not _is_kernel(kernels, name) or _ASKS_LIMIT.search(above):
             continue
         if name not in raised and not commented(data, match.start()):
-            site = _site(data, name, counted(size.strip()), match, lines)
+            site = _site(data, name, counted(size.strip(), lines.layouts), match, lines)
             if site is not None:
                 raised.add(name)
                 yield site
 
 
 def _kernels(data: bytes) -> list[bytes]:
-    """The headers of the kernels that are defined here, not only declared, up to their braces."""
+    """The headers of the kernels that are declared here, up to their braces or semicolons."""
     found: list[bytes] = []
     at = data.find(b"__global__")
     while at >= 0:
         end = _HEADER_END.search(data, at)
         if end is None:
             break
-        if end[0] == b"{":
-            found.append(data[at : end.start()])
+        found.append(data[at : end.start()])
         at = data.find(b"__global__", end.end())
     return found
 
@@ -125,7 +124,7 @@ def _site(data: bytes, name: bytes, size: bytes, match: re.Match[bytes], lines: 
         return None
     names = {
         **dict(_nearest(data, lines.definitions, size, match.start())),
-        **dict(_locals(data, size, match.start(), place)),
+        **dict(_locals(data, lines, size, match.start(), place)),
     }
     return RawSite(
         SiteKind.DYNAMIC_SHARED, name.decode("utf-8", "replace"), place, sizes=(value,), names=tuple(names.items())
@@ -150,14 +149,16 @@ def _is_seen(data: bytes, at: int, here: Function | None) -> bool:
     return around is None or (here is not None and around.brace == here.brace)
 
 
-def _locals(data: bytes, size: bytes, before: int, place: Place) -> Iterator[tuple[str, tuple[tuple[int, Expr], ...]]]:
+def _locals(
+    data: bytes, lines: Reading, size: bytes, before: int, place: Place
+) -> Iterator[tuple[str, tuple[tuple[int, Expr], ...]]]:
     """Variables of the same function that are given a value once and never changed."""
     begin = max(data.rfind(b"\n}", 0, before), 0)
     wanted = set(_NAMES.findall(size))
     for match in _LOCAL.finditer(data, begin, before) if wanted else ():
         name = match["name"]
         if name in wanted and _changes(data, name, begin, before) == 1:
-            value = expression(counted(match["value"].strip()), place)
+            value = expression(counted(match["value"].strip(), lines.layouts), place)
             if value is not None:
                 yield name.decode("utf-8", "replace"), ((match.start(), value),)
 

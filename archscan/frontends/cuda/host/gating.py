@@ -224,4 +224,4 @@ def _size(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: Live
     for expr in raw.sizes:
         product = operate("*", result, evaluator.value(expr, Scope(index.path, env)))
         result = product if product is not None else Value(())
-    return result
+    return result if result.cases else recorder.asked_for.get(raw.place.start, result)

@@ -318,6 +318,7 @@ class Lowering(Statements):
             guards=visit.guards,
             types=tuple(type_ for _, type_ in parameters),
             variadic=_has_pack(visit.header),
+            is_sparse=self.sparse,
         )
 
     def name_lambda(self, name: str, node: Node, value: Expr) -> Expr:

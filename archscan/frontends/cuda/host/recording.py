@@ -70,6 +70,7 @@ class GateRecorder:
     undecided: list[Undecided] = field(default_factory=list)
     flags: dict[Origin, Gate] = field(default_factory=dict)
     attributes: list[tuple[int, int, Truth]] = field(default_factory=list)  # byte range, where the value is not zero
+    asked_for: dict[int, Value] = field(default_factory=dict)  # shared memory, by where the limit is raised
     counts: list[tuple[str, int, Truth]] = field(default_factory=list)  # where a function passes any launch attribute
 
     # what the walk tells
@@ -112,7 +113,7 @@ class GateRecorder:
     def check(self, check: Check, scope: Scope, live: Verdict) -> None:
         verdict = ~self.evaluator.condition(check.condition, scope, negated=True, refusing=True)
         if not verdict.basis.arch:
-            self._choices(check.condition, scope, live)
+            self.expression(check.condition, scope, live)
             return
         admitted = replace(check.rest, effect=replace(check.rest.effect, does=Does.WORK))
         draft = ArmDraft(check.condition, verdict, check.condition.place, admitted, check.condition.text)
@@ -163,6 +164,17 @@ class GateRecorder:
 
     def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None:
         self._choices(expr, scope, live)
+        self._raised(expr, scope, live)
+
+    def _raised(self, expr: Expr, scope: Scope, live: Verdict) -> None:
+        """Takes note of the shared memory that a kernel is allowed, where the target decides how much."""
+        if scope.function is None or scope.function.is_sparse:
+            return
+        for call in parts(expr):
+            if call.op is Op.CALL and call.name.endswith("FuncSetAttribute") and len(call.args) == 3:
+                value = self.evaluator.value(call.args[2], scope)
+                if value.basis.arch:
+                    self.asked_for[call.place.start] = values.within(value, live.assumed.yes)
 
     # gates inside expressions
 

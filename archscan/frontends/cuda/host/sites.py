@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from archscan.frontends.cuda.host.expressions import expression
+from archscan.frontends.cuda.host.layouts import Layouts
 from archscan.frontends.cuda.host.syntax import Expr, Op
 from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.scopes import Scopes
@@ -32,10 +33,10 @@ _ATTRIBUTE_VALUE = re.compile(
 _SHARED = re.compile(
     rb"__shared__\s+(?:(?:__align__|alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)\s*|volatile\s+|const\s+|static\s+|typename\s+)*"
     rb"(?P<type>[A-Za-z_][\w:]*(?:\s+(?:int|long|char|short|double))*(?:\s*<[^;={}()]*>)?)\s*[*&]?\s+"
-    rb"(?:__align__\s*\(\d+\)\s*)?(?P<name>\w+)\s*(?P<sizes>(?:\[[^\];]*\]\s*)+)[;,=]"
+    rb"(?:__align__\s*\(\d+\)\s*)?(?P<name>\w+)\s*(?P<sizes>(?:\[[^\];]*\]\s*)*)[;,=]"
 )
 _SIZE = re.compile(rb"\[([^\]]*)\]")
-_SIZE_OF = re.compile(rb"\bsizeof\s*\(\s*([A-Za-z_][\w: ]*?)\s*\)")
+_SIZE_OF = re.compile(rb"\bsizeof\s*\(\s*([A-Za-z_][\w: ]*(?:<[\w:, ]*>)?)\s*\)")
 _NAMES = re.compile(rb"[A-Za-z_]\w*")
 SIZES = {
     "char": 1, "int8_t": 1, "uint8_t": 1, "bool": 1, "__nv_fp8_e4m3": 1, "__nv_fp8_e5m2": 1, "std::byte": 1, "uchar": 1,
@@ -87,7 +88,8 @@ class Reading:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._offset, self._line = 0, 1
-        self.definitions = Definitions(data)
+        self.layouts = Layouts(data, SIZES)
+        self.definitions = Definitions(data, self.layouts)
 
     def place(self, start: int, end: int) -> Place:
         """The place of a byte range."""
@@ -230,12 +232,11 @@ def _launches(data: bytes, lines: Reading) -> Iterator[RawSite]:
             yield RawSite(SiteKind.LAUNCH, name, lines.place(begin, match.end()))
 
 
-def counted(text: bytes) -> bytes:
-    """An expression with the sizes of the types of C and CUDA in place of `sizeof`, casts left out."""
+def counted(text: bytes, layouts: Layouts) -> bytes:
+    """An expression with the sizes of types in place of `sizeof`, casts left out."""
 
     def number(match: re.Match[bytes]) -> bytes:
-        size = SIZES.get(match[1].decode("utf-8", "replace").removeprefix("std::"))
-        return str(size).encode() if size else match[0]
+        return layouts.size(match[1].strip()) or match[0]
 
     return re.sub(rb"\bstatic_cast<[^<>]*>", b"", _SIZE_OF.sub(number, text))
 
@@ -243,8 +244,9 @@ def counted(text: bytes) -> bytes:
 class Definitions:
     """The constants of a file by name, found in one pass when first asked for."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, layouts: Layouts) -> None:
         self._data = data
+        self._layouts = layouts
         self._found: dict[bytes, list[tuple[int, bytes]]] | None = None
 
     def of(self, sizes: list[bytes]) -> tuple[tuple[str, tuple[tuple[int, Expr], ...]], ...]:
@@ -265,7 +267,7 @@ class Definitions:
         if self._found is None:
             self._found = {}
             for match in sorted((*_macros(self._data), *_words(_CONSTANT, self._data)), key=_start):
-                text = counted(match[2].split(b"//")[0].strip())
+                text = counted(match[2].split(b"//")[0].strip(), self._layouts)
                 if len(text) < 200:
                     self._found.setdefault(match[1], []).append((match.start(), text))
         return self._found
@@ -288,9 +290,13 @@ def _shared(data: bytes, lines: Reading) -> Iterator[RawSite]:
         before = data[max(0, match.start() - 12) : match.start()]
         kind = match["type"].decode("utf-8", "replace")
         unit = SIZES.get(kind.split("<")[0].removeprefix("std::"), 0) or SIZES.get(kind.split()[0], 0)
-        if b"extern" in before or not unit or commented(data, match.start()):
+        sizes = _SIZE.findall(match["sizes"])
+        if b"extern" in before or commented(data, match.start()) or (unit and not sizes):
             continue
-        yield from _resource(SiteKind.STATIC_SHARED, match["name"], lines, match, _SIZE.findall(match["sizes"]), unit)
+        if not unit and (size := lines.layouts.size(match["type"])):
+            sizes, unit = [*sizes, size], 1
+        if unit:
+            yield from _resource(SiteKind.STATIC_SHARED, match["name"], lines, match, sizes, unit)
 
 
 def _resource(

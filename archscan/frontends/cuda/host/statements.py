@@ -38,7 +38,9 @@ from archscan.frontends.cuda.host.syntax import (
 )
 from archscan.frontends.cuda.host.traversal import parts
 
-_MAY_MATTER = re.compile(rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(")  # a choice, an address, a comparison, a lambda
+_MAY_MATTER = re.compile(
+    rb"[?&]|[=!<>]=|[<>] ?\d|\]\s*\{|\]\s*\(|FuncSetAttribute"
+)  # a choice, an address, a comparison, a lambda
 _PREDICATE = re.compile(
     rb"\b(?:is|has|can|supports?|use|enable)\w*\(|\w(?:supported|available)\(|_(?:EQ|NE|GE|GT|LE|LT)\("
 )

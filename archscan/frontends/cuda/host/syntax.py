@@ -187,6 +187,7 @@ class Function:
     guards: tuple[Guard, ...] = ()
     types: tuple[str, ...] = ()  # of the parameters, by their last names
     variadic: bool = False
+    is_sparse: bool = False  # so long that only what may matter was read
     is_lambda: bool = False  # known by the variable that holds it; its statements are read where they stand
 
 

@@ -137,6 +137,11 @@ def mapped(value: Value, function: Callable[[Payload], Payload | None]) -> Value
     return Value(merged((p, m) for p, m in parts if p is not None), value.soft, value.basis)
 
 
+def within(value: Value, mask: int) -> Value:
+    """The value on some targets only."""
+    return Value(tuple((p, m & mask) for p, m in value.cases if m & mask), value.soft & mask, value.basis)
+
+
 def paired(left: Value, right: Value, function: Callable[[Payload, Payload], Payload | None]) -> Value:
     """The function of both payloads, target by target; None = unknown there."""
     parts: list[tuple[Payload, int]] = []
