@@ -163,8 +163,10 @@ def oversize(weighed: Weighed) -> Advised | None:
 
 
 def unbuilt(weighed: Weighed) -> Advised | None:
-    """Binaries that do not exist, unless the text beside the gate says that the code is portable."""
+    """Binaries that do not exist, unless the text beside the gate says that the code is portable, or makes them."""
     case = weighed.case
+    if case.gate.kind is Kind.BUILD_LIST:
+        return None
     if case.words.binary and not case.words.portable and case.gate.layer in (Layer.PYTHON, Layer.HOST, Layer.JIT):
         return Advised(
             Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there may be no image for the target", case.words.binary

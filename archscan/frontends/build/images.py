@@ -88,6 +88,12 @@ def loaded_by(images: tuple[Image, ...], sm: int, catalog: Catalog) -> bool:
     )
 
 
+def suffix_features(images: tuple[Image, ...]) -> tuple[str, ...]:
+    """What suffixes are for where every image has one: 9.0a holds wgmma, 10.xa and 11.0a tensor memory."""
+    majors = {i.target.major for i in images} if all(i.target.suffix for i in images) else set()
+    return ("wgmma",) if majors == {9} else ("tcgen05",) if majors and majors <= {10, 11} else ()
+
+
 def spelled(target: Target, pattern: str) -> str:
     """A target in the spelling of an entry such as 9.0, 90, sm_90: what a user would write in its place."""
     if _DOTTED.fullmatch(pattern):

@@ -14,6 +14,7 @@ from archscan.frontends.python.knowledge import compile_knowledge
 from archscan.frontends.python.modules import Graph, PythonIndex
 from archscan.frontends.python.triggers import (
     asks,
+    compiling,
     deciding,
     generated,
     holders,
@@ -56,7 +57,7 @@ class PythonFrontEnd:
             path=source.path,
             text=Text.of(data, source.disk if source.stays else ""),
             triggers=found,
-            deciding=deciding(data, found),
+            deciding=(*deciding(data, found), *(() if why else compiling(data))),
             mentions=mentions(data, found),
             asks=asks(data, found),
             holders=holders(data, found),
@@ -89,13 +90,13 @@ class PythonFrontEnd:
         if index.origin is Origin.VENDORED and not context.settings.include_vendored:
             return facts
         asked = index.mentions & project.asks
-        if not (index.triggers or asked or index.generated):
+        if not (index.triggers or index.deciding or asked or index.generated):
             return facts
         module = project.interpreter.graph.modules[index.path]
         if len(module.data) != index.size:
             return replace(facts, problems=("changed while it was scanned",))
         extra = [name for name in sorted(asked) if is_asked(module.data, name.encode())]
-        gates = ModulePass(project.interpreter, module, project.users, project.recogniser)
+        gates = ModulePass(project.interpreter, module, project.users, project.recogniser, context.catalog)
         found = gates.run(extra) if index.deciding or extra else []
         data = module.data
         project.interpreter.forget(module)

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
-from archscan.frontends.build.images import Image, entry_images, flag_images, loaded_by
+from archscan.frontends.build.images import Image, entry_images, flag_images, loaded_by, suffix_features
 from archscan.frontends.build.request import ARCH_NAME
 from archscan.frontends.python.notes import said_above
 from archscan.frontends.python.syntax import arguments, line_of, oneline, parse, place, text
@@ -64,8 +64,14 @@ def with_build_lists(found: list[Gate], built: list[Gate]) -> list[Gate]:
     refusing = {g.place.start for g in found if g.kind is Kind.ALLOW_LIST and g.rest.does is Does.RAISES}
     built = [g for g in built if g.place.start not in refusing]
     places = {g.place.start for g in built}
-    kept = [g for g in found if g.kind is not Kind.ALLOW_LIST or g.place.start not in places]
+    lines = {g.place.line for g in built}
+    kept = [g for g in found if not ((g.kind is Kind.ALLOW_LIST and g.place.start in places) or _is_told(g, lines))]
     return sorted((*kept, *built), key=lambda g: (g.place.start, g.kind))
+
+
+def _is_told(gate: Gate, lines: set[int]) -> bool:
+    """Whether flags that are handed on are a list of the same file that is a gate of its own."""
+    return gate.kind is Kind.BUILD_LIST and bool(lines & {gate.place.line, *(r.line for r in gate.related)})
 
 
 def _strings(root: Node) -> Iterator[Node]:
@@ -300,9 +306,8 @@ class _Writer:
         )
 
     def _features(self, images: tuple[Image, ...], words: str, line: int) -> tuple[FeatureUse, ...]:
-        """What names and comments say, and what a suffix is for: 9.0a holds wgmma, 10.xa and 11.0a tensor memory."""
-        majors = {i.target.major for i in images} if all(i.target.suffix for i in images) else set()
-        meant = ("wgmma",) if majors == {9} else ("tcgen05",) if majors and majors <= {10, 11} else ()
+        """What names and comments say, and what suffixes are for."""
+        meant = suffix_features(images)
         said = self.recogniser.in_words(words)
         return tuple(FeatureUse(name, line, confidence="low") for name in dict.fromkeys((*said, *meant)))
 

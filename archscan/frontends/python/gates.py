@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from tree_sitter import Node
 
 from archscan.catalog.recognise import Recogniser
+from archscan.catalog.types import Catalog
 from archscan.frontends.python.blocks import is_predicate, returns_in
 from archscan.frontends.python.decisions import (
     visit_assert,
@@ -18,6 +19,7 @@ from archscan.frontends.python.decisions import (
     visit_return,
 )
 from archscan.frontends.python.evaluate import Interpreter
+from archscan.frontends.python.flags import visit_command, visit_flags
 from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.ladders import visit_if
 from archscan.frontends.python.lists import visit_argument, visit_decorator, visit_keyword
@@ -63,8 +65,10 @@ class ModulePass:
         module: Module,
         users: Mapping[str, frozenset[str]],
         recogniser: Recogniser,
+        catalog: Catalog,
     ) -> None:
         self.recogniser = recogniser
+        self.catalog = catalog
         self.interpreter = interpreter
         self.module = module
         self.users = users
@@ -243,6 +247,11 @@ def visit_calls(scan: ModulePass, path: list[Node]) -> None:
     visit_call(scan, path)
 
 
+def visit_keywords(scan: ModulePass, path: list[Node]) -> None:
+    if not visit_flags(scan, path):
+        visit_keyword(scan, path)
+
+
 def visit_assignments(scan: ModulePass, path: list[Node]) -> None:
     if not visit_bound(scan, path) and not visit_class_list(scan, path):
         visit_assignment(scan, path)
@@ -258,7 +267,8 @@ _VISITORS = {
     "if_clause": visit_filter,
     "match_statement": visit_match,
     "function_definition": visit_bound_method,
-    "keyword_argument": visit_keyword,
+    "keyword_argument": visit_keywords,
+    "list": visit_command,
     "argument_list": visit_argument,
     "decorator": visit_decorator,
     "pair": visit_pair,

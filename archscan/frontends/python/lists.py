@@ -26,7 +26,7 @@ from archscan.frontends.python.skips import visit_mark
 from archscan.frontends.python.syntax import arguments, docstring, inner, line_of, oneline, place, text
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.values import Capability, FuncV, PartialV, Unknown, Value, depends, encode, is_constant
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Role, Scope
+from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Role, Scope
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
@@ -205,10 +205,13 @@ def _wrapped_raises(scan: ModulePass, call: Node, frame: Frame) -> list[Raise]:
 
 def emit(
     scan: ModulePass, kind: Kind, spot: Node, own: Answer, rest: Effect, related: tuple[Related, ...],
-    path: list[Node], frame: Frame, layer: Layer, guarded: Node,
+    path: list[Node], frame: Frame, layer: Layer, guarded: Node, meant: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
-    """Adds the gate of a list: at the literal, or at the definition of the name that stands for it."""
-    is_list = kind is not Kind.CHECK
+    """Adds the gate of a list: at the literal, or at the definition of the name that stands for it.
+
+    `meant` are features that nothing near speaks of.
+    """
+    is_list = kind not in (Kind.CHECK, Kind.BUILD_LIST)
     module, literal = literal_of(spot, frame, scan.interpreter) if is_list else (scan.module, inner(spot))
     notes = list(related)
     if module is not scan.module:
@@ -226,6 +229,8 @@ def emit(
     near = f"{words_near(scan, guarded, path)} {said_beside(literal)}"
     near += " " + docstring(body) if body.type in ("function_definition", "class_definition") else ""
     images = images_in(f"{near} {names_in(body)}")
+    features = scan.features(f"{near} {said_in(body)} {names_in(body)} {scope.name if scope else ''}", guarded)
+    features += tuple(FeatureUse(name, line_of(guarded), confidence="low") for name in meant)
     arm = Arm(
         place=place(literal, scan.module.data),
         condition=oneline(literal),
@@ -237,7 +242,7 @@ def emit(
         assumes=effective.assumes,
         body=place(body, scan.module.data),
         calls=calls_in(body),
-        features=scan.features(f"{near} {said_in(body)} {names_in(body)} {scope.name if scope else ''}", guarded),
+        features=tuple(dict.fromkeys(features)),
     )
     gate = Gate(
         path=scan.module.path, layer=layer, kind=kind, place=arm.place, arms=(arm,), rest=rest, scope=scope,

@@ -32,6 +32,11 @@ _DECIDES = re.compile(
 )
 _OPERAND = re.compile(rb"[\w.]+(?:\([\w., ]*\))?(?:\.\w+)*")
 _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
+# What is handed to a compiler by name, or at the head of its command line.
+_COMPILES = re.compile(
+    rb"cuda_c?flags\s*=\s*(?:\[\s*\*)?(?P<flags>(?!\w*cuda_c?flags\b)[A-Za-z_])"
+    rb"|\[\s*[\"']?[\w./]*(?P<command>nvcc|NVCC)\b[\w()]*[\"']?,"
+)
 _TOP = re.compile(rb"\n(?=[^\s])")
 _FAR = 4000  # bytes: what is farther from a definition is not asked for it
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -134,6 +139,13 @@ def deciding(data: bytes, found: tuple[int, ...]) -> tuple[int, ...]:
         if keep:
             result.append(offset)
     return tuple(result)
+
+
+def compiling(data: bytes) -> tuple[int, ...]:
+    """Offsets of the flags that code is compiled with at run time, where a name stands for them or a command."""
+    if b"cuda_cflags" not in data and b"nvcc" not in data and b"NVCC" not in data:
+        return ()
+    return tuple(m.start(m.lastgroup or 0) for m in _COMPILES.finditer(data))
 
 
 def mentions(data: bytes, found: tuple[int, ...]) -> frozenset[str]:

@@ -1,0 +1,94 @@
+"""Compiler flags that a name, a helper or a command line carries: which GPUs can load what they make."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from archscan.catalog import load
+from archscan.frontends.protocol import Context
+from archscan.frontends.python import PythonFrontEnd
+from archscan.model.facts import Source
+from archscan.model.gate import Gate, Kind, Layer
+from archscan.model.settings import ScanSettings
+
+CATALOG = load()
+COMMON = """
+import torch
+from core import gen_jit_spec
+COMMON = ["-O3"]
+sm90a_flags = ["-gencode=arch=compute_90a,code=sm_90a"] + COMMON
+sm120f_flags = ["-gencode=arch=compute_120f,code=sm_120f"] + COMMON
+
+"""
+
+
+def flag_gates(text: str, **others: str) -> list[Gate]:
+    """The gates of flags in a module, beside other modules."""
+    front, where = PythonFrontEnd(), Context(CATALOG, ScanSettings())
+    files = {"m.py": COMMON + textwrap.dedent(text), **{f"{name}.py": other for name, other in others.items()}}
+    indexes = {path: front.index(Source(path, data.encode(), path), where) for path, data in files.items()}
+    project = front.link(indexes, where)
+    return [g for g in front.gates(indexes["m.py"], project, where).gates if g.kind is Kind.BUILD_LIST]
+
+
+def loading(gate: Gate) -> set[int]:
+    return CATALOG.universe.sms(gate.arms[0].own.yes)
+
+
+@pytest.mark.parametrize(
+    ("flags", "wanted"),
+    [
+        ("sm90a_flags", {90}),
+        ("sm120f_flags + ['-DX']", {120, 121}),
+        ("[*sm90a_flags, '-lineinfo']", {90}),
+        ("sm90a_flags + [f'-DN={n}']", {90}),
+        ("list(sm90a_flags)", {90}),
+        ("['-arch=sm_90a']", {90}),
+        ("sm90a_flags if torch.cuda.get_device_capability()[0] == 9 else sm120f_flags", {90, 120, 121}),
+    ],
+)
+def test_flags_by_name(flags: str, wanted: set[int]) -> None:
+    (gate,) = flag_gates(f"def gen(n):\n    return gen_jit_spec('k', ['k.cu'], extra_cuda_cflags={flags})\n")
+    assert loading(gate) == wanted and gate.layer is Layer.JIT
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["COMMON", "given", "COMMON + given", "[f'-arch=sm_{given}']", "['-gencode=arch=compute_50,code=compute_50']"],
+)
+def test_flags_that_shut_nobody_out(flags: str) -> None:
+    assert not flag_gates(f"def gen(given):\n    return gen_jit_spec('k', ['k.cu'], extra_cuda_cflags={flags})\n")
+
+
+def test_definition_of_imported_flags_is_related() -> None:
+    text = "from core import hopper\nspec = gen_jit_spec('k', ['k.cu'], extra_cuda_cflags=hopper)\n"
+    (gate,) = flag_gates(text, core="\nhopper = ['-gencode=arch=compute_90a,code=sm_90a']\n")
+    assert [(r.path, r.line) for r in gate.related] == [("core.py", 2)]
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ('["nvcc", "-cubin", "-arch", ARCH, "k.cu"]', {86, 87, 88, 89}),
+        ('[NVCC, "-shared", f"-arch={ARCH}", "k.cu"]', None),
+        ('[find_nvcc(), "-cubin", "-gencode", "arch=compute_90a,code=sm_90a", "k.cu"]', {90}),
+        ('["gcc", "-arch", ARCH, "k.c"]', None),
+        ('["nvcc", "-cubin", "-arch", arch, "k.cu"]', None),
+    ],
+)
+def test_command_lines(command: str, wanted: set[int] | None) -> None:
+    found = flag_gates(f'ARCH = "sm_86"\n\ndef build(arch):\n    run({command}, check=True)\n')
+    if command.startswith("[NVCC"):  # its PTX serves what is newer
+        assert [min(loading(g)) for g in found] == [86]
+    else:
+        assert [loading(g) for g in found] == ([wanted] if wanted else [])
+
+
+def test_list_that_is_a_gate_where_it_is_written_is_told_once() -> None:
+    text = """
+    flags = ["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90a,code=sm_90a"]
+    ext = gen_jit_spec("k", ["k.cu"], extra_cuda_cflags=flags)
+    """
+    assert [g.place.line for g in flag_gates(text)] == [10]
