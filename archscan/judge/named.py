@@ -44,6 +44,8 @@ def _refused_for_others(weighed: Weighed) -> bool:
     case, shut = weighed.case, weighed.case.shut
     if shut is None or not case.gets.message or case.gets.does not in (Does.RAISES, Does.ASSERTS, Does.REFUSES):
         return False
+    if case.words.element_wise:  # what such code asks for may be no more than what it was tried on
+        return False
     if _is_datacenter(case.gets.message, weighed):
         return True
     named = {_generation(sm) for sm in chips_named(case.gets.message, weighed.catalog)}
@@ -58,7 +60,10 @@ def named_for_others(weighed: Weighed) -> bool:
     value = arm.effect.value if arm else case.gate.rest.value
     calls = arm.calls if arm else ()
     scope = case.gate.scope.name if case.gate.scope else ""
-    symbols = case.gate.symbols if case.gate.kind in _NAMED else ()  # of a condition they only repeat what it asks
+    asked = " ".join(a.condition for a in case.gate.arms)
+    symbols = [
+        s for s in case.gate.symbols if case.gate.kind in _NAMED and s not in asked
+    ]  # else they repeat what it asks
     text = " ".join(x for x in (scope, value or "", *calls, *symbols) if x)
     named = chips_named(text, weighed.catalog)
     if _is_datacenter(f"{text} {case.gate.path.rpartition('/')[2]}", weighed):
@@ -87,8 +92,8 @@ def _generation(sm: int) -> int:
 def _ships_for_others(weighed: Weighed) -> bool:
     """Whether the message or comment speaks of images for suffixed targets, all of other chips: "sm90a only"."""
     case = weighed.case
-    if case.gate.layer in COMPILED:
-        return False
+    if case.gate.layer in COMPILED or (case.gate.layer is Layer.JIT and not case.words.binary):
+        return False  # what is compiled here is no image that somebody ships
     named = set(named_images(f"{case.gate.near} {case.gets.message or ''}"))
     if case.guarded != REST:
         named |= set(images(case.gate, case.guarded))

@@ -44,6 +44,11 @@ _PORTABLE = re.compile(
     r"|generic\b|(?:with|ships|embeds|includes) ptx\b|pure python\b|any gpu\b|plain (?:loads?|cuda|c\+\+)\b)",
     re.I,
 )
+_ELEMENT_WISE = re.compile(  # work on each element or row, which no special instruction does
+    r"\b(?:(?:rms|layer|group|batch)_?norm|(?:de)?quantiz\w*|rope|rotary|silu|gelu|swiglu|softmax)(?![a-z])",
+    re.I,
+)
+_MATRIX = re.compile(r"gemm|matmul|\bmm\b|mma|attention|attn|fmha|\bmla\b|moe", re.I)
 _BINARY = re.compile(r"cubin|fat-?bin|pre-?built|pre-?compiled|\bshipped binar|\bcompiled for\b|\bimages?\b", re.I)
 _MEMORY = re.compile(  # how much of it, not that it is used
     r"\b(?:more|larger|bigger|enough|less|requires?|needs?|fits?|exceeds?|limited|\d{2,3} ?ki?b)\b[^.\n]{0,30}"
@@ -116,6 +121,12 @@ class Words:
     @cached_property
     def portable(self) -> str:
         return _found(_PORTABLE, self.said)
+
+    @cached_property
+    def element_wise(self) -> str:
+        """The name of work on each element or row, where nothing beside it multiplies matrices."""
+        names = _HUMP.sub("_", f"{self.named} {self.more}").replace("_", " ")
+        return "" if _MATRIX.search(names) else _found(_ELEMENT_WISE, names)
 
     @cached_property
     def binary(self) -> str:
