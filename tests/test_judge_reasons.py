@@ -288,3 +288,147 @@ def plan(x):
 @pytest.mark.parametrize(("name", "count"), [("plan_sm120.py", 0), ("plan.py", 1), ("plan_sm90.py", 1)])
 def test_code_of_the_target_sends_others_away(tmp_path: Path, name: str, count: int) -> None:
     assert len(told(tmp_path, name, SENT_AWAY, "sm120")) == count
+
+
+REQUIRED = """\
+import torch
+
+def load(x):
+    if torch.cuda.get_device_capability() ASKS:
+        raise RuntimeError("MESSAGE")
+    return kernel(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("asks", "target", "message", "wanted"),
+    [
+        ("< (8, 0)", "sm75", "needs compute capability 8.0 or newer", ("correct_exclusion", "leave")),
+        ("< (8, 0)", "sm75", "needs Ampere GPUs or newer", ("correct_exclusion", "leave")),
+        ("< (8, 0)", "sm75", "needs CUDA 8.0 or newer", ("runtime_error", "widen-needs-tuning")),
+        ("< (8, 9)", "sm86", "needs compute capability 7.5 or newer", ("runtime_error", "widen-safe")),
+        (">= (12, 0)", "sm120", "needs Turing or newer", ("runtime_error", "widen-safe")),
+        (">= (12, 0)", "sm120", "needs sm_90 or newer", ("runtime_error", "widen-needs-tuning")),
+        (">= (12, 0)", "sm120", "not supported on 12.0 yet", ("runtime_error", "widen-unsafe-runtime")),
+    ],
+)
+def test_what_an_error_asks_for(tmp_path: Path, asks: str, target: str, message: str, wanted: tuple[str, str]) -> None:
+    source = REQUIRED.replace("ASKS", asks).replace("MESSAGE", message)
+    assert told(tmp_path, "a.py", source, target) == [(4, *wanted)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "target", "advice"),
+    [
+        ('{100: "attn_sm100a", 120: "attn_sm120a"}', "sm121", "widen-unsafe-runtime"),
+        ('{100: "attn_sm100f", 120: "attn_sm120f"}', "sm121", "widen-safe"),
+        ('{100: "attn_sm100", 120: "attn_sm120"}', "sm121", "widen-safe"),
+        ('{100: "attn_sm100a", 120: "attn_sm120a"}', "sm103", "widen-unsafe-runtime"),
+    ],
+)
+def test_a_row_whose_image_does_not_load_on_the_sibling(tmp_path: Path, rows: str, target: str, advice: str) -> None:
+    source = IMAGES.replace('{90: "VALUE90", 100: "VALUE100"}', rows)
+    assert [t[2] for t in told(tmp_path, "a.py", source, target)] == [advice]
+
+
+LADDER = """\
+import torch
+
+def pick():
+    major = torch.cuda.get_device_capability()[0]
+    if major == 8:
+        return FIRST
+    if major == 10:
+        return decode_sm100
+    raise RuntimeError("no kernel")
+"""
+
+
+@pytest.mark.parametrize(("first", "advice"), [("decode_sm80", "widen-unsafe-runtime"), ("decode_sm100", "leave")])
+def test_a_ladder_with_code_for_each_generation(tmp_path: Path, first: str, advice: str) -> None:
+    assert told(tmp_path, "a.py", LADDER.replace("FIRST", first), "sm120")[0][2] == advice
+
+
+ASKED = """\
+import torch
+
+def use_it():
+    # COMMENT
+    return torch.cuda.get_device_capability()[0] == 9
+
+def run(x):
+    if use_it():
+        return fast(x)
+    return slow(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "advice"),
+    [
+        ("written with wgmma", "leave"),
+        ("redux.sync.max.f32 and shuffles", "leave"),
+        ("slower on consumer parts", "leave"),
+        ("no gain on anything newer than Hopper", "leave"),
+        ("set by the scheduler", "widen-needs-tuning"),
+    ],
+)
+def test_what_a_predicate_says_of_itself(tmp_path: Path, comment: str, advice: str) -> None:
+    assert [t[2] for t in told(tmp_path, "a.py", ASKED.replace("COMMENT", comment), "sm120")] == [advice]
+
+
+CHECKED = """\
+#include <cuda_runtime.h>
+#include <stdexcept>
+// COMMENT
+void run(cudaDeviceProp const& prop) {
+  if (prop.major > 9) throw std::runtime_error("too new");
+  forward();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "advice"), [("warp-level kernels", "widen-safe"), ("entry point", "widen-needs-tuning")]
+)
+def test_the_comment_above_a_function(tmp_path: Path, comment: str, advice: str) -> None:
+    assert [t[2] for t in told(tmp_path, "a.cpp", CHECKED.replace("COMMENT", comment), "sm120")] == [advice]
+
+
+MAPPED = """\
+#include <map>
+#include <stdexcept>
+static const std::map<int, int> kShared = {ROWS};
+int shared(int sm) {
+  auto it = kShared.find(sm);
+  if (it == kShared.end()) throw std::runtime_error("unknown");
+  return it->second;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "advice"),
+    [
+        ("{80, 166912}, {86, 101376}", "widen-safe"),  # one of them is the limit of 12.0
+        ("{80, 166912}, {90, 232448}", "widen-needs-tuning"),
+        ("{80, 64}, {86, 32}", "widen-needs-tuning"),
+    ],
+)
+def test_a_map_of_limits(tmp_path: Path, rows: str, advice: str) -> None:
+    assert [t[2] for t in told(tmp_path, "a.cpp", MAPPED.replace("ROWS", f"{{{rows}}}"), "sm120")] == [advice]
+
+
+@pytest.mark.parametrize(("code", "outcome"), [("1", "runtime_error"), ("0", "silent_noop")])
+def test_a_complaint_and_an_exit_code(tmp_path: Path, code: str, outcome: str) -> None:
+    source = STATUS.replace("return VALUE", f'fprintf(stderr, "not for it (yet)"); return {code}')
+    source = source.replace("  run(x);\n  return 0;", "  return run(x);")
+    assert [t[1] for t in told(tmp_path, "a.cpp", source, "sm120")] == [outcome]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("rms_norm", "widen-needs-tuning"), ("rms_norm_gemm", "leave"), ("decode", "leave")]
+)
+def test_an_error_for_element_wise_code(tmp_path: Path, name: str, advice: str) -> None:
+    source = REFUSAL.replace("MAJOR", "10").replace("MESSAGE", "requires SM100").replace("def run", f"def {name}")
+    assert [t[2] for t in told(tmp_path, "a.py", source, "sm120")] == [advice]

@@ -120,6 +120,20 @@ def tabled_limit(ways: tuple[Branch, ...], catalog: Catalog) -> str | None:
     return None
 
 
+_ROW = re.compile(r"\{\s*(\d{2,4})\s*,\s*([^{},]+?)\s*\}")
+
+
+def listed_limit(rows: str, own: int, catalog: Catalog) -> tuple[str, bool] | None:
+    """The limit that the rows `{86, 101376}` of a map hold, and whether one of them is that of an SM; None if none."""
+    table = [(int(sm), constant(value)) for sm, value in _ROW.findall(rows)]
+    if len(table) < 2 or any(sm not in catalog.architectures or value is None for sm, value in table):
+        return None
+    for key in TABLED:
+        if all(is_limit(value, limit(catalog, sm, key), key) for sm, value in table):
+            return key, any(is_limit(value, limit(catalog, own, key), key) for _, value in table)
+    return None
+
+
 def is_limit(value: int | None, known: int | None, key: str) -> bool:
     """Whether a constant is that limit; of memory also where it is written in KB."""
     return value is not None and known is not None and (value == known or ("smem" in key and value * 1024 == known))

@@ -44,7 +44,7 @@ def _refused_for_others(weighed: Weighed) -> bool:
     case, shut = weighed.case, weighed.case.shut
     if shut is None or not case.gets.message or case.gets.does not in (Does.RAISES, Does.ASSERTS, Does.REFUSES):
         return False
-    if case.words.element_wise:  # what such code asks for may be no more than what it was tried on
+    if case.words.element_wise or case.words.collective:  # what such code asks for may be no more than what was tried
         return False
     if _is_datacenter(case.gets.message, weighed):
         return True
@@ -90,14 +90,20 @@ def _generation(sm: int) -> int:
 
 
 def _ships_for_others(weighed: Weighed) -> bool:
-    """Whether the message or comment speaks of images for suffixed targets, all of other chips: "sm90a only"."""
+    """Whether the message or comment speaks of images for suffixed targets, all of other chips: "sm90a only".
+
+    Where generations are let in that it does not name, it speaks of a part only.
+    """
     case = weighed.case
-    if case.gate.layer in COMPILED or (case.gate.layer is Layer.JIT and not case.words.binary):
-        return False  # what is compiled here is no image that somebody ships
+    if case.gate.layer in COMPILED:
+        return False
     named = set(named_images(f"{case.gate.near} {case.gets.message or ''}"))
     if case.guarded != REST:
         named |= set(images(case.gate, case.guarded))
-    return bool(named) and not any(image.sm // 10 == weighed.selection.major for image in named)
+    shut = case.shut
+    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers) if shut else set()
+    covers = {_generation(image.sm) for image in named} >= {_generation(sm) for sm in taken}
+    return bool(named) and covers and not any(image.sm // 10 == weighed.selection.major for image in named)
 
 
 def _file_for_others(weighed: Weighed) -> bool:

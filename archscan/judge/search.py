@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, outline
 from archscan.judge.cases import LISTS, Case, place_of, texts
 from archscan.judge.features import COMPILED, Needs, needs_to_open
-from archscan.judge.limits import OPT_IN, constant, is_limit, limit, tabled_limit
+from archscan.judge.limits import OPT_IN, constant, is_limit, limit, listed_limit, tabled_limit
 from archscan.judge.obstacles import Obstacles
 from archscan.judge.oversized import oversized
 from archscan.judge.project import Project
@@ -18,7 +18,7 @@ from archscan.judge.verdicts import Shut, Undecided, Why, decide, spared
 from archscan.judge.words import Words, chips_named, words
 from archscan.model.facts import FileFacts
 from archscan.model.finding import Problem
-from archscan.model.gate import Gate, Kind
+from archscan.model.gate import Gate, Kind, Layer
 from archscan.model.target import Selection
 
 
@@ -112,13 +112,16 @@ class _Judge:
 
     def excluded(self, shut: Shut) -> Case | None:
         """The case of a gate that shuts the target out; None where the target's own branch is right for it."""
-        gate, guarded = self.gate, shut.missed.arm
-        held = tabled_limit(self.ways, self.catalog)
+        gate = self.gate
+        listed = self._listed()
+        held = listed[0] if listed else tabled_limit(self.ways, self.catalog)
         own = limit(self.catalog, self.selection.sm, held) if held else None
         if held and is_limit(constant(shut.gets.effect.value), own, held):
             return None
         if self._is_of_its_own(shut):
             return None
+        shut = _with_limit(shut, own, held)
+        guarded = shut.missed.arm
         needs = self._needs_of(shut)
         return Case(
             file=self.file,
@@ -132,8 +135,14 @@ class _Judge:
             shut=shut,
             limit=held,
             admits=self.catalog.universe.names(shut.missed.yes),
-            same_limit=_holds_limit(shut, own, held) or self._same_memory(shut),
+            same_limit=_holds_limit(shut, own, held) or self._same_memory(shut) or (listed is not None and listed[1]),
         )
+
+    def _listed(self) -> tuple[str, bool] | None:
+        """The limit that a map of chips holds in its rows, and whether one of them is the target's."""
+        if self.gate.kind is not Kind.ALLOW_LIST or self.gate.layer is not Layer.HOST:
+            return None
+        return listed_limit(self.gate.arms[0].condition, self.selection.sm, self.catalog)
 
     def _is_of_its_own(self, shut: Shut) -> bool:
         """Whether a file that is named for the target sends everybody else away: `if not is_sm120: return`."""
@@ -193,6 +202,17 @@ class _Judge:
                     obstacle=obstacle,
                 )
                 return
+
+
+def _with_limit(shut: Shut, own: int | None, held: str | None) -> Shut:
+    """The row that holds the target's own limit is the one it misses, whoever stands in it."""
+    if held is None or _holds_limit(shut, own, held):
+        return shut
+    right = [b for b in shut.others if b.conditional and is_limit(constant(b.effect.value), own, held)]
+    if not right:
+        return shut
+    others = (shut.missed, *(b for b in shut.others if b is not right[0]))
+    return replace(shut, missed=right[0], others=others)
 
 
 def _holds_limit(shut: Shut, own: int | None, held: str | None) -> bool:

@@ -136,7 +136,7 @@ def gate_of(scan: ModulePass, kind: Kind, spot: Node, arms: tuple[Arm, ...], res
         scope=scope_of(path),
         reach=reach.truth,
         related=tuple(dict.fromkeys(related))[:12],
-        near=words_near(scan, path[-2], path),
+        near=words_about(scan, path[-2], path, symbols_in(spot), related),
         symbols=symbols_in(spot),
         assumptions=ASSUMPTIONS,
         extra=notes_on(scan, spot, frame),
@@ -219,6 +219,15 @@ def words_near(scan: ModulePass, node: Node, path: list[Node]) -> str:
         words.append(docstring(function)[:400])
         words += [docstring(n).strip().split("\n")[0][:200] for n in path[-3:0:-1] if n.type == "class_definition"][:1]
     return " ".join(" ".join(words).split())[:1200]
+
+
+def words_about(
+    scan: ModulePass, node: Node, path: list[Node], symbols: tuple[str, ...], related: tuple[Related, ...]
+) -> str:
+    """The words near a statement, and those of the predicates that it asks by name; what they ask is another matter."""
+    names = {f"def {symbol.rpartition('.')[2]}" for symbol in symbols}
+    asked = [scan.interpreter.said.get(r, "") for r in related if r.message in names]
+    return " ".join((words_near(scan, node, path), *asked)).strip()[:1200]
 
 
 def overridden(effect: Effect, environment: tuple[str, ...]) -> Effect:

@@ -28,6 +28,7 @@ class Interpreter:
         self.steps = 0
         self.cut_short = 0  # evaluations that met a limit or themselves: what rests on them is not remembered
         self.trace: list[Related] = []
+        self.said: dict[Related, str] = {}  # what a function that tells targets apart says of itself
         self.environment: dict[str, None] = {}
         self._frames: dict[str, Frame] = {}
         self._cycles: dict[tuple[int, tuple[object, ...]], int] = {}

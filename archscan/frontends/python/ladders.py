@@ -19,7 +19,7 @@ from archscan.frontends.python.arms import (
     quirk_of,
     renames,
     varies,
-    words_near,
+    words_about,
 )
 from archscan.frontends.python.blocks import ends, is_predicate, returns_in, scope_of, symbols_in
 from archscan.frontends.python.conditions import Answer, arm_answers, conjunct_of, focus
@@ -116,7 +116,7 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         scope=scope_of(path),
         reach=Truth(reach.truth.yes & ~elsewhere, reach.truth.no | elsewhere),
         related=tuple(dict.fromkeys(related))[:12],
-        near=words_near(scan, ladder[0], path),
+        near=words_about(scan, ladder[0], path, symbols_in(condition), related),
         symbols=symbols_in(condition),
         assumptions=ASSUMPTIONS,
         extra=(*notes_on(scan, spot, frame), *arm_notes(scan, parts, path, frame), *quirk_of(scan, ladder[0], path)),

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.catalog.recognise import Recogniser
-from archscan.frontends.python.evaluate import Interpreter
-from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.syntax import docstring, inner, operands, parameters, text
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import inner, operands, parameters, text
 from archscan.frontends.python.values import FuncV
 from archscan.model.gate import FeatureUse
 
 if TYPE_CHECKING:
+    from archscan.frontends.python.evaluate import Interpreter
+    from archscan.frontends.python.frames import Frame
     from archscan.frontends.python.modules import Module
 
 _IMAGE = re.compile(r"(?<![A-Za-z0-9])(?:code=)?(?:sm_?|compute_)(\d{2,3})([af])(?![A-Za-z0-9])")
@@ -23,6 +23,7 @@ _BINARY = re.compile(
     r"cubin|fat-?bin|pre-?built|pre-?compiled|\bcompiled for\b|\bimages?\b|gencode|\bbuilt for\b", re.I
 )
 _WITHOUT = re.compile(r"(?i)\b(?:without|no|not using|instead of)\s+[\w-]+")  # what is named because it is not used
+_SHORT = 1200  # bytes of a function that is a predicate and little more
 _SHARED = re.compile(r"smem|shared_?mem", re.I)
 _QUIRK = re.compile(
     r"(?:work[\s-]?around|quirk|picky|wants? [^.]{0,60}multiple|hardware bug|driver bug|library bug|erratum|misbehav"
@@ -56,6 +57,14 @@ def said_above(node: Node) -> list[str]:
         words.insert(0, text(before).lstrip("#: "))
         before = before.prev_sibling
     return words
+
+
+def said_of(function: Node) -> str:
+    """How the docstring of a function begins, and the comments in it where it is short."""
+    words = [docstring(function)[:300]]
+    if function.end_byte - function.start_byte < _SHORT:
+        words += [text(c).lstrip("#: ") for c in comments(function)]
+    return " ".join(" ".join(words).split())
 
 
 def said_in(block: Node) -> str:

@@ -13,6 +13,7 @@ from archscan.frontends.python.classes import class_member
 from archscan.frontends.python.frames import DEPTH, STEPS, TRACE, Frame, Outcome, Raise, distinct
 from archscan.frontends.python.lanewise import items_of, truth_of
 from archscan.frontends.python.modules import Module
+from archscan.frontends.python.notes import said_of
 from archscan.frontends.python.operations import LONGEST_LOOP, hashable
 from archscan.frontends.python.syntax import COMPOUND, if_arms, line_of, oneline, operands, statements, text
 from archscan.frontends.python.syntax import field as child
@@ -57,7 +58,9 @@ def invoke(interpreter: Interpreter, callee: Value, args: tuple[Value, ...], key
         interpreter.depth -= 1
     mine = distinct(interpreter.trace)
     if (depends(outcome.value) or outcome.raises) and callee.node.type == "function_definition":
-        mine = (_definition_of(callee), *mine[:TRACE])
+        definition = _definition_of(callee)
+        interpreter.said.setdefault(definition, said_of(callee.node))
+        mine = (definition, *mine[:TRACE])
     interpreter.trace = outer
     interpreter.trace.extend(mine)
     if key is not None and whole == interpreter.cut_short:

@@ -161,7 +161,8 @@ def _returning(bare: bytes, last: re.Match[bytes]) -> tuple[Effect, bool]:
 
 
 def _works(code: bytes) -> bool:
-    """Whether code calls anything but printing and logging."""
+    """Whether code calls anything but printing and logging; what a text mentions is no call."""
+    code = _CODE_STRING.sub(b'""', code)
     return any(
         match[1] not in _NO_WORK and not _PRINT.fullmatch(match[1]) and not _LOG.fullmatch(match[1])
         for pattern in (_CALL, _TEMPLATE_NAME)
