@@ -291,6 +291,37 @@ def test_decision_mixed_with_other_conditions_stands_where_it_is_made() -> None:
     assert [r.line for r in found[0].related] == [3]
 
 
+@pytest.mark.parametrize(
+    "asked", ['"ARCHS" not in os.environ', 'not os.getenv("ARCHS")', 'os.environ.get("ARCHS", "0") == "0"']
+)
+def test_variables_are_unset_however_one_asks(asked: str) -> None:
+    text = f"""
+        import os
+        import torch
+
+        if {asked}:
+            if torch.cuda.get_device_capability() >= (9, 0):
+                raise RuntimeError("no")
+        """
+    (gate,) = gates(text)
+    assert yes(gate) == {90, 100, 103, 110, 120, 121}
+    assert gates(text, defines=(("ARCHS", "9.0"),)) == []
+
+
+def test_what_only_a_set_variable_reaches_is_reached_by_nobody() -> None:
+    text = """
+        import os
+        import torch
+
+        if "ARCHS" in os.environ:
+            pass
+        elif torch.cuda.get_device_capability() >= (9, 0):
+            raise RuntimeError("no")
+        """
+    (gate,) = gates(text)
+    assert (yes(gate, 0), yes(gate, 1)) == (set(), {90, 100, 103, 110, 120, 121})
+
+
 def test_environment_variables_settle_and_are_named() -> None:
     text = """
         import os

@@ -140,13 +140,26 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         return Unknown((oneline(node, 60),))
     result: Value = True
     for sign, a, b in zip(signs, values, values[1:], strict=False):
-        one = compare(interpreter.lanes, sign, a, b)
+        one = _is_set(interpreter, sign, a, b)
+        if one is None:
+            one = compare(interpreter.lanes, sign, a, b)
         if isinstance(one, Unknown):
             one = _taken_for_granted(sign, a, b, operands(node), one)
         if isinstance(one, Unknown):
             one = Unknown((oneline(node, 80),), one.arch)
         result = one if result is True else logical(interpreter.lanes, True, result, one)
     return result
+
+
+def _is_set(interpreter: Interpreter, sign: str, key: Value, holder: Value) -> bool | None:
+    """What `"NAME" in os.environ` says; None if that is not what is asked."""
+    if sign not in ("in", "not in") or not isinstance(key, str) or not _is_environment(holder):
+        return None
+    return (variable(interpreter, key, None) is not None) is (sign == "in")
+
+
+def _is_environment(value: Value) -> bool:
+    return isinstance(value, ExternalV) and value.name.endswith("os.environ")
 
 
 def _taken_for_granted(sign: str, a: Value, b: Value, sides: list[Node], unknown: Unknown) -> Value:
@@ -214,7 +227,7 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         seeded = interpreter.seed(key)
         if seeded is not None:
             return Capability(True) if isinstance(seeded, Capability) else seeded
-    if isinstance(holder, ExternalV) and holder.name.endswith("os.environ"):
+    if _is_environment(holder):
         return variable(interpreter, key, MISSING)
     value = interpreter.lanes.lift(lambda h, k: _index(interpreter, h, k), holder, key)
     return Unknown((oneline(node, 60),), value.arch) if isinstance(value, Unknown) else value
