@@ -140,9 +140,8 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         return Unknown((oneline(node, 60),))
     result: Value = True
     for sign, a, b in zip(signs, values, values[1:], strict=False):
-        one = _is_set(interpreter, sign, a, b)
-        if one is None:
-            one = compare(interpreter.lanes, sign, a, b)
+        asked = _is_set(interpreter, sign, a, b)
+        one: Value = compare(interpreter.lanes, sign, a, b) if asked is None else asked
         if isinstance(one, Unknown):
             one = _taken_for_granted(sign, a, b, operands(node), one)
         if isinstance(one, Unknown):
