@@ -45,7 +45,7 @@ _PORTABLE = re.compile(
     re.I,
 )
 _ELEMENT_WISE = re.compile(  # work on each element or row, which no special instruction does
-    r"\b(?:(?:rms|layer|group|batch)_?norm|(?:de)?quantiz\w*|rope|rotary|silu|gelu|swiglu|softmax)(?![a-z])",
+    r"\b(?:(?:rms|layer|group|batch)[_ ]?norm|(?:de)?quantiz\w*|rope|rotary|silu|gelu|swiglu|softmax)(?![a-z])",
     re.I,
 )
 _MATRIX = re.compile(r"gemm|matmul|\bmm\b|mma|attention|attn|fmha|\bmla\b|moe", re.I)
