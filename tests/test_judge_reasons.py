@@ -432,3 +432,27 @@ def test_a_complaint_and_an_exit_code(tmp_path: Path, code: str, outcome: str) -
 def test_an_error_for_element_wise_code(tmp_path: Path, name: str, advice: str) -> None:
     source = REFUSAL.replace("MAJOR", "10").replace("MESSAGE", "requires SM100").replace("def run", f"def {name}")
     assert [t[2] for t in told(tmp_path, "a.py", source, "sm120")] == [advice]
+
+
+FENCE = """\
+__device__ void done(int* flag) {
+  // COMMENT
+#if __CUDA_ARCH__ == 1210
+  CALL;
+#endif
+  *flag = 1;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "call", "wanted"),
+    [
+        ("GB10: release before the flag", "__threadfence()", ("no_effect", "leave")),
+        ("release before the flag", "__threadfence()", ("runtime_error", "contested")),
+        ("release before the flag", "publish(flag)", ("silent_noop", "widen-safe")),
+    ],
+)
+def test_a_fence_for_one_chip(tmp_path: Path, comment: str, call: str, wanted: tuple[str, str]) -> None:
+    source = FENCE.replace("COMMENT", comment).replace("CALL", call)
+    assert told(tmp_path, "a.cuh", source, "sm120") == [(3, *wanted)]

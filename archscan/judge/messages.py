@@ -7,6 +7,7 @@ import re
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import NO_ANSWER, REST
 from archscan.judge.cases import Case, defined
+from archscan.judge.limits import DEFAULT, STATIC, THREADS
 from archscan.judge.verdicts import Why
 from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence, Problem
@@ -115,6 +116,10 @@ def _let_in(weighed: Weighed) -> str:
             return (
                 f"{weighed.selection.name} has {over.limit:,} B of shared memory and gets the sizes of chips with more"
             )
+        if over.key == THREADS:
+            return f"{names} {has} {over.limit:,} threads an SM, these launch bounds count on {over.value:,}"
+        if over.key in (STATIC, DEFAULT):
+            return f"{names} can declare {over.limit:,} B of static shared memory, this declares {over.value:,}"
         unit = " B of shared memory" if "smem" in over.key else f" ({over.key.replace('_', ' ')})"
         return f"{names} {has} {over.limit:,}{unit}, this needs {over.value:,}"
     if obstacle.images:
@@ -127,6 +132,8 @@ def _happens(case: Case, advised: Advised) -> str:
     if case.gets.message and advised.today in (Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR):
         text = " ".join(_filled(case.gets.message, case).split())
         return f'"{text[:97] + "..." if len(text) > 100 else text}"'
+    if case.obstacle is not None and case.obstacle.overrun is not None and case.obstacle.overrun.key == THREADS:
+        return "the count of blocks is ignored, with a warning"
     value = case.gets.value if case.gets.does is Does.REFUSES and advised.today is Consequence.RUNTIME_ERROR else None
     if value and value not in NO_ANSWER and len(value) < _SHORT:
         return f"{value} is returned"
@@ -148,6 +155,8 @@ def _filled(text: str, case: Case) -> str:
 
 def _helps(weighed: Weighed, advised: Advised) -> str:
     obstacle = weighed.case.obstacle
+    if obstacle is not None and obstacle.overrun is not None and obstacle.overrun.key == THREADS:
+        return "lower it there"
     if obstacle is not None and obstacle.fits:
         return f"build with a suffix that can ({_short(weighed.catalog, obstacle.fits)}) or bound it"
     if advised.advice is Advice.PAIR and weighed.pairs:

@@ -6,9 +6,11 @@ from archscan.catalog.types import Catalog
 from archscan.judge.cases import Case
 from archscan.judge.evidence import Known, chosen, measured, seen
 from archscan.judge.features import COMPILED
+from archscan.judge.limits import THREADS
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence, Evidence, Level, Problem, Reason, Risk
+from archscan.model.gate import Kind
 from archscan.model.target import Selection
 
 _SILENT = {Consequence.SILENT_NOOP: 96, Consequence.RACE: 92, Consequence.WRONG_RESULT: 88}
@@ -21,6 +23,7 @@ _LOUD = {
     Consequence.DEGRADED_TUNING: 56,
 }
 _CHEAP = frozenset({Advice.WIDEN_SAFE, Advice.NARROW, Advice.PAIR})
+_HINT = 22  # a hint to the compiler that is lost: below whatever fails or is shut out
 _DEARER = 30  # lost and dear stands below lost and cheap, whatever the consequence
 _LEVEL_BY_ADVICE = {
     Advice.WIDEN_SAFE: Level.LOW,
@@ -84,7 +87,11 @@ def _score(weighed: Weighed, advised: Advised) -> int:
         kernel = scope is not None and scope.is_kernel and scope.whole_body
         return _SILENT[today] - use + (2 if weighed.case.problem is Problem.EXCLUDED else 0) + kernel
     score = _LOUD.get(today, 40) - use
-    if advised.advice not in _CHEAP:
+    over = weighed.case.obstacle.overrun if weighed.case.obstacle else None
+    if over is not None and over.key == THREADS:
+        return _HINT
+    alone = weighed.case.gate.kind is Kind.RESOURCE and over is not None and not over.fits  # nothing says who builds it
+    if advised.advice not in _CHEAP or alone:
         score -= _DEARER
     return score + (1 if weighed.case.needs.sure else 0)
 

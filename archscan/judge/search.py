@@ -145,9 +145,9 @@ class _Judge:
         return listed_limit(self.gate.arms[0].condition, self.selection.sm, self.catalog)
 
     def _is_of_its_own(self, shut: Shut) -> bool:
-        """Whether a file that is named for the target sends everybody else away: `if not is_sm120: return`."""
+        """Whether code that is named for the target sends everybody else away: `if not is_sm120: return`."""
         universe, own = self.catalog.universe, self.selection.major
-        near = "/".join(self.gate.path.rsplit("/", 2)[-2:])
+        near = "/".join((*self.gate.path.rsplit("/", 2)[-2:], self.gate.scope.name if self.gate.scope else ""))
         if shut.missed.arm == REST or all(sm // 10 != own for sm in chips_named(near, self.catalog)):
             return False
         others = universe.sms(universe.device & ~(shut.missed.yes | shut.missed.maybe))

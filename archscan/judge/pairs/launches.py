@@ -15,6 +15,7 @@ from archscan.model.facts import FileFacts, LinkKind, Site, SiteKind
 from archscan.model.finding import Consequence
 from archscan.model.gate import Does, Gate, Kind, Layer, Related, Role
 
+_LOUD = frozenset({Does.RAISES, Does.ASSERTS, Does.TRAPS, Does.ERRORS})
 _NUMBER = re.compile(r"\s*(?:\w+=(?!=))?\s*\d+[uUlL]*\s*|\s*(?:true|false)\s*")
 
 
@@ -83,12 +84,19 @@ def _launch_mismatch(pairing: Pairing, file: FileFacts, gate: Gate, index: int, 
     name, place = pairing.selection.name, gate.place if index == REST else gate.arms[index].place
     pairing.add(case, Pair(Half.HOST, file.path, place.line, True, f"the host launches it for {name}"))
     related = (Related(case.gate.path, case.place.line, Role.PAIR, f"what it launches shuts {name} out"),)
+    if not _joins(pairing, gate, index, related):
+        pairing.mismatches.append(mismatch(file, gate, index, place, case, consequence(case), related))
+
+
+def _joins(pairing: Pairing, gate: Gate, index: int, related: tuple[Related, ...]) -> bool:
+    """Whether an arm is told of already: then what else it has to do with is added there."""
     for known in pairing.mismatches:
         if known.gate is gate and known.guarded == index:
             pairing.mismatches.remove(known)
-            pairing.mismatches.append(known._replace(related=known.related + related))
-            return
-    pairing.mismatches.append(mismatch(file, gate, index, place, case, consequence(case), related))
+            added = tuple(r for r in related if r not in known.related)
+            pairing.mismatches.append(known._replace(related=known.related + added))
+            return True
+    return False
 
 
 def host_predicates(pairing: Pairing) -> None:
@@ -97,8 +105,8 @@ def host_predicates(pairing: Pairing) -> None:
     if not kernels:
         return
     for case in pairing.shut:
-        if case.gate.layer is not Layer.HOST or case.gate.scope is None:
-            continue
+        if case.gate.layer is not Layer.HOST or case.gate.scope is None or case.gets.does in _LOUD:
+            continue  # who is turned away with an error gets to no kernel
         function = function_of(case.gate)
         for kernel in dict.fromkeys(_launched_near(pairing.project, case.file, function)):
             for file, gate in kernels.get(kernel, ()):
@@ -137,7 +145,8 @@ def _predicate_mismatch(pairing: Pairing, case: Case, file: FileFacts, gate: Gat
     message = f"the device code takes the other way for {name}"
     pairing.add(case, Pair(Half.DEVICE, file.path, place.line, True, message))
     related = (Related(case.gate.path, case.place.line, Role.PAIR, f"the host decides otherwise for {name}"),)
-    pairing.mismatches.append(mismatch(file, gate, taken.arm, place, case, Consequence.WRONG_RESULT, related))
+    if not _joins(pairing, gate, taken.arm, related):
+        pairing.mismatches.append(mismatch(file, gate, taken.arm, place, case, Consequence.WRONG_RESULT, related))
 
 
 def host_layouts(pairing: Pairing) -> None:
@@ -177,4 +186,5 @@ def _layout_mismatch(pairing: Pairing, case: Case, file: FileFacts, gate: Gate) 
     message = f"the host sizes the launch as for those that {name} does not go with"
     pairing.add(case, Pair(Half.DEVICE, file.path, place.line, True, message))
     related = (Related(case.gate.path, case.place.line, Role.PAIR, f"the device code goes the other way for {name}"),)
-    pairing.mismatches.append(mismatch(file, gate, taken.arm, place, case, Consequence.WRONG_RESULT, related))
+    if not _joins(pairing, gate, taken.arm, related):
+        pairing.mismatches.append(mismatch(file, gate, taken.arm, place, case, Consequence.WRONG_RESULT, related))
