@@ -774,3 +774,32 @@ def test_a_check_behind_a_check_refuses_as_well(second: str, asked: set[int]) ->
     found = gate(code, 4)
     assert found.reach is not None
     assert {t.sm for t in catalog().universe.members(found.reach.yes)} & {75, 80, 89, 90, 120} == asked
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "void get(int* major, int* minor) { if (major) *major = v / 1000; if (minor) *minor = v % 100 / 10; }",
+        "void f() { int major{0}, minor{0}; GetDriverVersion(&major, &minor); if (major > 12) g(); }",
+        "bool IsSupportedDrVer(int major, int minor) { return major > 12; }\nvoid f(int a, int b) {\n"
+        "  if (IsSupportedDrVer(a, b)) g();\n}",
+        "struct Cc { int minor_cap() { return value() % 10; } };\nint minor_of(Cc cc) { return cc.minor_cap(); }\n"
+        "void f(Cc x) { if (minor_of(x) == y) g(); }",
+    ],
+)
+def test_versions_and_pointers_are_no_capabilities(code: str) -> None:
+    assert (gates(code), facts(code).undecided) == ((), ())
+
+
+def test_a_capability_is_compared_with_a_pair() -> None:
+    code = "int pick(cuda::compute_capability cc) {\n  if (cc >= cuda::compute_capability{8, 9}) return 1;\n}\n"
+    assert admits(gate(code, 2).arms[0]) == {89} | FROM_90
+
+
+def test_the_toolkit_is_known_in_code() -> None:
+    found = gate("__device__ void f() { if (__CUDA_ARCH__ >= 900 && CUDART_VERSION >= 12010) g(); }")
+    assert admits(found.arms[0]) == FROM_90
+    assert not found.arms[0].unknowns
+    assert not catalog().universe.members(
+        gate("void f(int sm) { if (sm == 90 && CUDART_VERSION < 12000) g(); }").arms[0].assumed.yes
+    )

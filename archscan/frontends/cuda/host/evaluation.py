@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
-from archscan.frontends.cuda.host.names import Seed, carries_capability, seed_of, words
+from archscan.frontends.cuda.host.names import Seed, carries_capability, has_version, is_of_version, seed_of, words
 from archscan.frontends.cuda.host.project import Defined, DefinedConstant, Names
 from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import statements
@@ -42,22 +42,6 @@ _SAME = frozenset({"is_same_v", "is_same"})
 _CHOSEN_TYPES = frozenset({"conditional_t", "conditional"})
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
-_VERSIONED = frozenset(
-    {
-        "version",
-        "ver",
-        "header",
-        "driver",
-        "runtime",
-        "library",
-        "format",
-        "file",
-        "model",
-        "protocol",
-        "package",
-        "api",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -145,6 +129,8 @@ class Evaluator:
         found = (self._of_type(expr, scope) if expr.scope else None) or self._constant(expr, scope)
         if found is not None:
             return found
+        if name in self.names.toolkit:
+            return constant(self.names.toolkit[name], self.universe.device)
         if expr.scope and name == "value":
             both = expr.targs if expr.scope.rpartition("::")[2] in _SAME else ()
             return self._same_type(both[0], both[1], expr.text, scope) if len(both) == 2 else unknown(expr.text)
@@ -155,6 +141,8 @@ class Evaluator:
             return unknown(name)
         if expr.scope:  # a member of a type says what the type is for, not what runs
             return unknown(expr.text, arch=seed_of(name) is not None)
+        if scope.function is not None and is_of_version(scope.function.name):
+            return unknown(expr.text)
         return self.seeded(name, expr.text)
 
     def seeded(self, name: str, text: str, call: bool = False) -> Value:
@@ -289,7 +277,7 @@ class Evaluator:
         if function is None or owner.name not in function.parameters or owner.op is not Op.NAME:
             return False
         types = dict(zip(function.parameters, function.types, strict=False))
-        return bool(_VERSIONED & set(words(types.get(owner.name, ""))))
+        return has_version(types.get(owner.name, ""))
 
     def _element(self, value: Value, index: int, text: str) -> Value:
         def element(payload: Payload) -> Payload | None:
@@ -510,6 +498,8 @@ class Evaluator:
         if expr.op is Op.BINARY and expr.name in ("&&", "||"):
             return self._connective(expr, scope, negated, refusing)
         verdict = verdict_of(self.value(expr, scope))
+        if expr.op is Op.NAME and seed_of(expr.name) and expr.name not in scope.env:
+            return self._assumption(expr, negated, refusing)  # `if (major)`: a pointer that is given or not
         if verdict.basis.arch or verdict.truth.yes or verdict.truth.no:
             return ~verdict if negated else verdict
         return self._assumption(expr, negated, refusing)

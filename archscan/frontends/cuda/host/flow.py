@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from archscan.frontends.cuda.host.evaluation import Evaluator, Scope, chosen
-from archscan.frontends.cuda.host.names import seed_of
+from archscan.frontends.cuda.host.names import is_of_version, seed_of
 from archscan.frontends.cuda.host.project import Defined
 from archscan.frontends.cuda.host.syntax import (
     BOOLEAN,
@@ -247,7 +247,9 @@ class Flow:
                 name = dotted(_pointee(arg))
                 held = self.env.get(name)
                 by_pointer = arg.op is Op.UNARY and arg.name == "&"
-                if held and not held.basis.arch and (by_pointer or seed_of(name)):
+                if by_pointer and is_of_version(call.name):
+                    self.env[name] = unknown(name)
+                elif held and not held.basis.arch and (by_pointer or seed_of(name)):
                     del self.env[name]
 
     def _lambda(self, call: Expr) -> None:

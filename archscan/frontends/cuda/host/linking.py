@@ -86,6 +86,7 @@ def _names(ordered: list[HostIndex], context: Context) -> Names:
         for alias in index.unit.aliases:
             aliases[alias.name] = (*aliases.get(alias.name, ()), alias)
         templates.update(index.unit.templates)
+    toolkit = context.catalog.macros.toolkit_values(context.settings.cuda)
     defines: dict[str, str | None] = dict(context.settings.defines)
     defines.update(dict.fromkeys(context.settings.undefines))
     return Names(
@@ -95,6 +96,7 @@ def _names(ordered: list[HostIndex], context: Context) -> Names:
         templates=templates,
         defines=defines,
         macros=context.catalog.macros,
+        toolkit={n: int(v) for n, v in toolkit.items() if v.isdigit()},
     )
 
 

@@ -70,6 +70,37 @@ def seed_of(name: str, call: bool = False) -> Seed | None:
     return Seed.CAPABILITY if carries else None
 
 
+_VERSIONED = frozenset(
+    [
+        "version",
+        "ver",
+        "header",
+        "driver",
+        "runtime",
+        "library",
+        "format",
+        "file",
+        "model",
+        "protocol",
+        "package",
+        "api",
+    ]
+)
+
+
+@cache
+def has_version(type_: str) -> bool:
+    """Whether a type has the major and minor number of a version, by its name."""
+    return bool(_VERSIONED & set(words(type_)))
+
+
+@cache
+def is_of_version(function: str) -> bool:
+    """Whether a function is about the version of something else: its major and minor number are no capability."""
+    found = set(words(function))
+    return bool({"version", "ver"} & found) and not found & (_CARRIERS | {"compute", "device", "gpu"})
+
+
 _ASKS = frozenset(
     ("is", "has", "can", "support", "supports", "supported", "use", "enable", "enabled", "available", "check")
 )

@@ -19,7 +19,7 @@ _CARRIERS = tuple(  # variables and helpers: `sm >= 90`, `sm() >= 90`
 _NAMES = tuple(operator + name for operator in (b"", b"\x01") for name in (b"sm", b"cc", b"arch", b"major"))
 _CONSTANT = re.compile(
     rb"\x01?(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])"
-    rb"|(?=[a-z_])[\w:]*?(?:sm_?\d|cc_|_cc|arch|::major|volta|turing|ampere|ada|hopper|blackwell|rubin))"
+    rb"|(?=[a-z_:])[\w:]*?(?:sm_?\d|cc_|_cc|arch|capability\{|::major|volta|turing|ampere|ada|hopper|blackwell|rubin))"
 )
 _NAMED = re.compile(rb"[\x01\x02]{1,2}(?=[a-z_])[\w:]*?(?:sm_?\d\d|cc_\d|_cc_[a-z0-9])")
 _SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major|version)_?(?:\(\d*)?[{/%]")

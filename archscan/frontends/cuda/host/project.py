@@ -34,6 +34,7 @@ class Names:
     templates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     defines: Mapping[str, str | None] = field(default_factory=dict)  # -D and -U of the user; None = undefined
     macros: MacroFacts | None = None  # what nvcc defines and what it does not
+    toolkit: Mapping[str, int] = field(default_factory=dict)  # CUDART_VERSION and its like
 
     def candidates(self, name: str, scope: str, path: str) -> tuple[Defined, ...]:
         """The definitions a call may mean: those of its scope if it names one, those of its own file first."""

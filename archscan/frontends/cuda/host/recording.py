@@ -155,12 +155,17 @@ class GateRecorder:
         name = scope.function.name if scope.function else ""
         if not verdict.basis.arch or name in self.predicates:
             return
-        if not boolean and _says_nothing(verdict, self.evaluator.universe.device):
-            return  # a value that is handed on, not a truth
+        if not boolean and not self._is_truth(expr, verdict, scope):
+            return  # a value that is handed on
         yes = Summary(effect=Effect(Does.RETURNS, statement.place.line, value="true"))
         refused = Effect(Does.REFUSES, statement.place.line, value="false")
         draft = ArmDraft(expr, verdict, expr.place, yes, expr.text)
         self._record(Kind.RETURNED_TRUTH, expr.place, [draft], Summary(effect=refused), scope, live)
+
+    def _is_truth(self, expr: Expr, verdict: Verdict, scope: Scope) -> bool:
+        """Whether a value is yes for some targets and no for others, and no number."""
+        numbers = any(payload not in (0, 1) for payload, _ in self.evaluator.value(expr, scope).cases)
+        return not numbers and not _says_nothing(verdict, self.evaluator.universe.device)
 
     def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None:
         self._choices(expr, scope, live)

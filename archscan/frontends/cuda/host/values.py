@@ -301,6 +301,10 @@ def _compared(name: str, left: Payload, right: Payload) -> Payload | None:
             return int(compare(left.sm, right.sm))
         case int(), int():
             return int(compare(left, right))
+        case Capability(), tuple() if len(right) == 2:  # cc >= compute_capability{8, 0}
+            return _compared(name, divmod(left.sm, 10), right)
+        case tuple(), Capability() if len(left) == 2:
+            return _compared(name, left, divmod(right.sm, 10))
         case Enumerator(), Enumerator() if left.enumeration == right.enumeration:
             return int(compare(left.position, right.position))
         case tuple(), tuple() if all(isinstance(p, int) for p in (*left, *right)):
