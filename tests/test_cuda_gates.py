@@ -325,3 +325,19 @@ def test_what_an_error_outside_every_function_keeps_away() -> None:
     assert behind(guard + kernel) == {"tcgen05"}
     assert not behind(kernel + guard)
     assert not behind(guard.replace("#error", "// ") + kernel)
+
+
+@pytest.mark.parametrize(
+    ("guard", "admitted"),
+    [
+        ("#ifndef MINE\n#define MINE __CUDACC__\n#endif\n", "ny"),
+        ("#if !defined(MINE)\n#ifdef __CUDACC__\n#define MINE 1\n#endif\n#endif\n", "ny"),
+        ("#ifndef MINE\n#ifdef OTHER\n#define MINE 1\n#endif\n#endif\n", "nu"),
+        ("#ifndef OTHER\n#define MINE 1\n#endif\n", "nu"),
+        ("#ifdef MINE\n#define MINE 1\n#endif\n", "nu"),
+        ("#ifndef MINE\n#else\n#define MINE 1\n#endif\n", "nu"),
+    ],
+)
+def test_what_is_defined_unless_it_was_is_defined(guard: str, admitted: str) -> None:
+    found = gates(f"{guard}#ifdef MINE\n#if __CUDA_ARCH__ >= 900\nint x;\n#endif\n#endif\n")
+    assert words(found[-1].arms[0], "sm_89", "sm_90") == admitted

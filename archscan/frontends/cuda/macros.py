@@ -63,13 +63,19 @@ def uniform(definition: Definition, everything: int) -> State:
     return state_of({definition: everything})
 
 
-def redefined(old: State, new: Definition, yes: int, no: int) -> State:
-    """The state after `#define` or `#undef` in a region live on `yes`, dead on `no`, unknown elsewhere."""
+def redefined(old: State, new: Definition, yes: int, no: int, once: int = 0) -> State:
+    """The state after `#define` or `#undef` in a region live on `yes`, dead on `no`, unknown elsewhere.
+
+    On `once` it is unknown only because the macro itself may be defined already: it is defined afterwards.
+    """
     parts: dict[Definition, int] = {}
     for definition, mask in old.parts:
         _add(parts, definition, mask & no)
         _add(parts, new, mask & yes)
-        _add(parts, either(definition, new), mask & ~(yes | no))
+        unknown = mask & ~(yes | no)
+        after = either(definition, new)
+        _add(parts, after, unknown & ~once)
+        _add(parts, SOME if after in (UNKNOWN, INHERITED) else after, unknown & once)
     return state_of(parts)
 
 

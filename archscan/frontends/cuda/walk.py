@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -79,12 +80,15 @@ class Environment:
         """The macros that were asked for before the file said anything of them."""
         return frozenset(self._base)
 
-    def define(self, name: str, definition: Definition, live: Truth, via: Via) -> None:
-        """Takes note of a `#define` or `#undef` (UNDEFINED) in a region that is live so."""
+    def define(self, name: str, definition: Definition, live: Truth, via: Via, once: int = 0) -> None:
+        """Takes note of a `#define` or `#undef` (UNDEFINED) in a region that is live so.
+
+        On `once` the region is dead only where the macro is defined already.
+        """
         if self.compiler.overrides(name):
             return
         old = self.local.get(name, self._inherited)
-        self.local[name] = redefined(old, definition, live.yes, live.no)
+        self.local[name] = redefined(old, definition, live.yes, live.no, once)
         self.local_via[name] = weaker(via, self.local_via.get(name, Via.FILE))
 
 
@@ -96,6 +100,7 @@ class Stop(NamedTuple):
 
 
 _NOWHERE = Stop(0, 0)
+_BLANKS = re.compile(r"\s+")
 
 
 class ArmTruth(NamedTuple):
@@ -219,7 +224,22 @@ class Walk:
             return
         parsed = parse_define(event.text)
         if parsed:
-            self.environment.define(*parsed, self.live, via)
+            self.environment.define(*parsed, self.live, via, self._once(parsed[0]))
+
+    def _once(self, name: str) -> int:
+        """Where `#ifndef X` is all that may keep `#define X` from being read: X is defined after it in any case."""
+        if self.live.unknown(self.everything) == 0:
+            return 0
+        mask, asked = self.everything, False
+        for frame in self._frames:
+            if len(frame.arms) == 1 and _is_missing(frame.arms[0].condition, name):
+                asked = True
+                continue
+            earlier = Truth(0, self.everything)
+            for arm in frame.arms[:-1]:
+                earlier = earlier | arm.own
+            mask &= (frame.arms[-1].own & ~earlier).yes
+        return mask if asked else 0
 
     def _arm(self, frame: _Frame, event: Directive) -> None:
         condition = "" if event.name == "else" else condition_text(event.name, event.text)
@@ -267,6 +287,10 @@ class Walk:
         unknowns, assumes = names if undecided else (), names if undecided & (yes | no) else ()
         frame.arms.append(ArmTruth(event, condition, own, truth, Truth(yes, no), unknowns, assumes, via, _NOWHERE))
         frame.taken |= yes
+
+
+def _is_missing(condition: str, name: str) -> bool:
+    return _BLANKS.sub("", condition) in (f"!defined({name})", f"!defined{name}")
 
 
 def _architectural(answer: Answer, open_: int) -> int:

@@ -141,7 +141,8 @@ class Evaluator:
             return unknown(name)
         if expr.scope:  # a member of a type says what the type is for, not what runs
             return unknown(expr.text, arch=seed_of(name) is not None)
-        if scope.function is not None and is_of_version(scope.function.name):
+        versioned = scope.function is not None and is_of_version(scope.function.name)
+        if versioned and seed_of(name) in (Seed.MAJOR, Seed.MINOR):
             return unknown(expr.text)
         return self.seeded(name, expr.text)
 
