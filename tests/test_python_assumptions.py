@@ -77,3 +77,11 @@ def test_switch_of_another_platform_stays_off() -> None:
     body = "        self.fast = False\n        if torch.version.hip:\n            self.fast = True\n"
     head = "class C:\n    def __init__(self):\n" + body
     assert not gates(HEAD + head + "\n    def use(self, x):\n        if self.fast and cap() == 90:\n            x()\n")
+
+
+def test_parameter_that_is_filled_in_keeps_what_its_name_says() -> None:
+    found = gates(
+        "def bind(arch=None):\n    if arch is None:\n        arch = dsl.current()\n    if arch.major in [8, 12]:\n"
+        + WORK
+    )
+    assert len(found) == 1 and {86, 120} <= yes(found[0]) and {90, 100} <= no(found[0])

@@ -91,4 +91,4 @@ def test_list_that_is_a_gate_where_it_is_written_is_told_once() -> None:
     flags = ["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90a,code=sm_90a"]
     ext = gen_jit_spec("k", ["k.cu"], extra_cuda_cflags=flags)
     """
-    assert [g.place.line for g in flag_gates(text)] == [10]
+    assert [g.place.line for g in flag_gates(text)] == [9]

@@ -34,6 +34,7 @@ from archscan.frontends.python.values import (
     ExternalV,
     FuncV,
     ListV,
+    MatchV,
     Maybe,
     ModuleV,
     PartialV,
@@ -58,6 +59,7 @@ _LOOKED_AT = 2000
 _VERSIONS = frozenset({"Version", "LooseVersion", "parse_version", "parse"})
 _MATCHERS = frozenset({"re.match", "re.fullmatch", "re.search"})
 _MOST_NAMES = 3
+_FIRST_SM = 20  # a smaller number is a major
 _AS_NUMBER = frozenset({"to_int", "as_int"})
 
 
@@ -92,9 +94,19 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
     known = _by_name(interpreter, name, text(function), node)
     if known is not MISSING:
         return Outcome(known)
+    if name == "get" and positional and positional[0].type == "string":
+        held = _entry(interpreter, interpreter.evaluate(positional[0], frame))
+        if held is not None:
+            return Outcome(held)
     if isinstance(callee, Split):
         return Outcome(_each(interpreter, callee, tuple(interpreter.evaluate(a, frame) for a in positional), node))
     return Outcome(Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame)))
+
+
+def _entry(interpreter: Interpreter, key: Value) -> Value:
+    """What an entry of something nobody knows carries by its key, `attrs.get("arch", "")`; None if nothing."""
+    seeded = interpreter.seed(key) if isinstance(key, str) else None
+    return Capability(True) if isinstance(seeded, Capability) else seeded
 
 
 def given(interpreter: Interpreter, arguments: list[Node], frame: Frame) -> bool:
@@ -150,11 +162,14 @@ def _known_call(
     sign = interpreter.knowledge.facades.get(name)
     if sign is None or not positional + list(keywords.values()):
         return MISSING
-    wanted = interpreter.evaluate((positional + list(keywords.values()))[0], frame)
-    return interpreter.lanes.lift(lambda w: _facade(interpreter, sign, w), wanted)
+    wanted, *more = [interpreter.evaluate(a, frame) for a in (positional + list(keywords.values()))[:2]]
+    minor = more[0] if more and isinstance(more[0], int) else 0
+    return interpreter.lanes.lift(lambda w: _facade(interpreter, sign, w, minor), wanted)
 
 
-def _facade(interpreter: Interpreter, sign: str, wanted: Value) -> Value:
+def _facade(interpreter: Interpreter, sign: str, wanted: Value, minor: int) -> Value:
+    if isinstance(wanted, int) and wanted < _FIRST_SM:
+        wanted = wanted * 10 + minor
     if isinstance(wanted, tuple) and len(wanted) == 2:
         wanted = wanted[0] * 10 + wanted[1] if is_constant(wanted) else Unknown()
     if not isinstance(wanted, int):
@@ -295,6 +310,8 @@ def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, 
         return _of_dict(interpreter, method, unknown)
     if isinstance(method.owner, PatternV) and f"re.{method.name}" in _MATCHERS and args:
         return matched(interpreter, method.owner, method.name, args[0])
+    if isinstance(method.owner, MatchV):
+        return _group(method, args, unknown)
     if isinstance(method.owner, SetV) and method.name == "intersection" and args:
         return common_to(interpreter.lanes, method.owner, args[0])
     if isinstance(method.owner, Capability):
@@ -307,6 +324,14 @@ def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, 
         interpreter.lanes.lift(lambda *items: apply_method(method, items), *args) if args else apply_method(method, ())
     )
     return unknown if isinstance(value, Unknown) else value
+
+
+def _group(method: BuiltinMethod, args: tuple[Value, ...], unknown: Value) -> Value:
+    """What a match took: the whole, or a part in brackets."""
+    if method.name == "groups":
+        return tuple(method.owner[1:])
+    at = args[0] if args else 0
+    return method.owner[at] if method.name == "group" and type(at) is int and at < len(method.owner) else unknown
 
 
 def _of_dict(interpreter: Interpreter, method: BuiltinMethod, unknown: Value) -> Value:

@@ -242,9 +242,17 @@ def _join(
             names = unite(names, why)
     if left:
         parts.append((_reach(interpreter, name, frame, earlier, chain, start), left, names))
-    asks = any(depends(value) for value, _, _ in parts)
-    before_all = _around(interpreter, name, frame) if asks else Unknown((name,))
+    before_all = _before(interpreter, name, frame, any(depends(value) for value, _, _ in parts))
     return combine(interpreter, [(before_all if v is MISSING else v, m, n) for v, m, n in parts])
+
+
+def _before(interpreter: Interpreter, name: str, frame: Frame, asks: bool) -> Value:
+    """What a name is before its scope gives it a value: an argument, else what a global one is outside."""
+    if name in frame.locals:
+        return frame.locals[name]
+    if name in frame.parameters:
+        return parameter(interpreter, name, frame)
+    return _around(interpreter, name, frame) if asks else Unknown((name,))
 
 
 def _around(interpreter: Interpreter, name: str, frame: Frame) -> Value:

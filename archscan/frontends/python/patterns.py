@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from archscan.frontends.python.operations import spellings
-from archscan.frontends.python.values import Capability, PatternV, Unknown, Value, VersionV, depends
+from archscan.frontends.python.values import Capability, MatchV, PatternV, Unknown, Value, VersionV, depends
 from archscan.model.target import Target
 
 if TYPE_CHECKING:
@@ -43,18 +43,28 @@ def matched(interpreter: Interpreter, pattern: Value, how: str, written: Value) 
         if not isinstance(text, str) or len(text) > _LONGEST_PATTERN:
             return Unknown(("match",), depends(text))
         try:
-            return True if getattr(re, how)(pattern, text) else None
+            return _taken(getattr(re, how)(pattern, text))
         except (re.error, OverflowError, RecursionError):
             return Unknown(("match",))
 
     return interpreter.lanes.lift(match, written)
 
 
+def _taken(match: re.Match[str] | None) -> Value:
+    return MatchV((match[0], *match.groups())) if match else None
+
+
+def _agreed(found: list[Value]) -> Value:
+    """The match of a text in one of several spellings: a part that differs between them is not known."""
+    return MatchV(parts[0] if len(set(parts)) == 1 else Unknown(("match",), True) for parts in zip(*found, strict=True))
+
+
 def _matches_some(interpreter: Interpreter, pattern: str, how: str) -> Value:
     """Whether a pattern takes a target in some spelling; unknown where it takes none of any."""
 
     def match(target: Target) -> Value:
-        return True if any(getattr(re, how)(pattern, written) for written in spellings(target)) else None
+        found = [m for written in spellings(target) if (m := getattr(re, how)(pattern, written))]
+        return _agreed([_taken(m) for m in found]) if found else None
 
     try:
         found = interpreter.lanes.by_target(match)

@@ -152,10 +152,9 @@ def _refused(test: Node, path: list[Node]) -> Effect:
 
 
 def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
-    """Whether a condition only looks a key up in a table that is a gate of its own."""
-    if spot.type != "comparison_operator" or not any(c.type in ("in", "not in") for c in spot.children):
-        return False
-    found = definition(text(operands(spot)[-1]), frame, scan.interpreter)
+    """Whether a condition only looks a key up in a table that is a gate of its own, or asks what it gave."""
+    owner = _table_asked(spot, frame)
+    found = definition(text(owner), frame, scan.interpreter) if owner is not None else None
     table = inner(found[1]) if found is not None else None
     if found is None or table is None or table.type != "dictionary":
         return False
@@ -163,6 +162,20 @@ def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
         return bool(_rows(scan, table, found[0]))  # its reader has told the other module's
     visit_table(scan, scan.module.descend(table.start_byte)[:-1], table)
     return (scan.module.path, table.start_byte, Kind.TABLE.value) in scan.found.gates
+
+
+def _table_asked(spot: Node, frame: Frame) -> Node | None:
+    """The name of the table in `key in TABLE`, or in `row is None` after `row = TABLE.get(key)`."""
+    if spot.type != "comparison_operator":
+        return None
+    left, right = operands(spot)[0], operands(spot)[-1]
+    if any(c.type in ("in", "not in") for c in spot.children):
+        return right
+    bindings = frame.scope.of(text(left)) if right.type == "none" and left.type == "identifier" else []
+    value = bindings[-1].value if bindings else None
+    function = child(value, "function") if value is not None and value.type == "call" else None
+    is_read = function is not None and text(function).endswith(".get")
+    return child(function, "object") if is_read and function is not None else None
 
 
 def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect | None:

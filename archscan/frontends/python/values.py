@@ -64,6 +64,12 @@ class VersionV(tuple):  # type: ignore[type-arg]
     __slots__ = ()
 
 
+class MatchV(tuple):  # type: ignore[type-arg]
+    """A match of a regular expression: the whole text, then its groups."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class PatternV:
     """A compiled regular expression."""

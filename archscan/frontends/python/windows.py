@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _BOUND = re.compile(
     r"(?i)^_?(?:get_)?(?:cuda_)?(min|max)(?:imum)?_?(?:supported_?)?"
-    r"(?:device_|compute_|cuda_)*(?:cc|sm|arch|capability|compute_cap)$"
+    r"(?:device_|compute_|cuda_)*(?:cc|(?:sm|arch)(?:_version)?|capability|compute_cap)$"
 )
 
 
@@ -188,8 +188,10 @@ def visit_call(scan: ModulePass, path: list[Node]) -> None:
             _registry_window(scan, path, call, requirement)
             return
     named = {match[1].lower(): key for key in arguments(call)[1] if (match := _BOUND.match(key))}
-    if "max" in named:
-        _registry_window(scan, path, call, Requirement(name, "pair", "python", "", named.get("min", ""), named["max"]))
+    is_record = name.rsplit(".", 1)[-1][:1].isupper()
+    if "max" in named or ("min" in named and is_record):
+        bounds = Requirement(name, "pair", "python", "", named.get("min", ""), named.get("max", ""))
+        _registry_window(scan, path, call, bounds)
     elif len(path) > 2 and path[-3].type == "expression_statement":
         _require(scan, path, call)
 

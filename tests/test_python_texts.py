@@ -1,0 +1,65 @@
+"""Names of targets taken apart by regular expressions, read out of settings, and bounds under other names."""
+
+from __future__ import annotations
+
+import pytest
+
+from archscan.model.gate import Kind
+from tests.test_python_cases import gates, no, yes
+
+PARSER = """
+import re
+PATTERN = re.compile(r"^(?:sm_)?(\\d+)[a-zA-Z]*$")
+
+def number(arch):
+    match = PATTERN.match(arch)
+    return int(match.group(1)) if match else -1
+
+"""
+GATED = "        return fast()\n    return slow()\n"
+
+
+def test_number_is_taken_out_of_a_name() -> None:
+    found = gates(PARSER + 'def use(target):\n    if number(target.attrs.get("arch", "")) == 80:\n' + GATED)
+    assert [yes(g) for g in found] == [{80}]
+
+
+def test_part_that_hangs_on_the_spelling_is_not_known() -> None:
+    head = "import re\n\ndef use(arch):\n"
+    (gate,) = gates(head + '    if int(re.search(r"(\\d+)", arch).group(1)) >= 90:\n' + GATED)
+    assert not yes(gate) and not no(gate)
+
+
+def test_named_entry_that_says_nothing_of_chips() -> None:
+    assert not gates('def use(config):\n    if config.get("depth", 0) >= 90:\n' + GATED)
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [("cuda_capability_geq(9, 0)", 90), ("cuda_capability_geq(10)", 100), ("cuda_capability_geq(8, 6)", 86)],
+)
+def test_triton_asks_for_major_and_minor(asked: str, wanted: int) -> None:
+    (gate,) = gates(f"from triton.language import target_info\n\ndef use():\n    if target_info.{asked}:\n" + GATED)
+    assert min(yes(gate)) == wanted
+
+
+def test_record_with_a_lower_bound_is_a_window() -> None:
+    found = gates('OPS = {"nvfp4": Constraints(params={}, min_compute_capability=(10, 0))}\n')
+    assert [(g.kind, min(yes(g))) for g in found] == [(Kind.WINDOW, 100)]
+    assert not gates("check(min_compute_capability=(10, 0))\n")
+
+
+def test_row_that_a_table_gave_is_asked_for_once() -> None:
+    text = """
+import torch
+SIZES = {9: (128, 128), 10: (256, 128)}
+
+def sizes(major=None):
+    if major is None:
+        major = torch.cuda.get_device_capability()[0]
+    row = SIZES.get(major)
+    if row is None:
+        raise ValueError("no kernel for this GPU")
+    return row
+"""
+    assert [g.kind for g in gates(text)] == [Kind.TABLE]
