@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from archscan.judge.branches import REST
@@ -12,6 +13,7 @@ from archscan.judge.words import Words
 from archscan.model.facts import FileFacts, Site
 from archscan.model.finding import Problem
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Place, Related
+from archscan.model.target import Universe
 from archscan.model.truth import Truth
 
 LISTS = frozenset({Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.TABLE, Kind.BUILD_LIST})
@@ -63,6 +65,22 @@ def defined(case: Case) -> tuple[str, ...]:
     value = case.arm.effect.value if case.arm is not None else None
     names = [part.partition("=")[0].strip() for part in (value or "").split(";")]
     return tuple(name for name in names if name in case.gate.symbols) or case.gate.symbols
+
+
+_FENCE = re.compile(r"__(?:threadfence(?:_block|_system)?|sync(?:threads|warp)|nanosleep)")
+
+
+def mending(case: Case, universe: Universe) -> str:
+    """The word that makes a gate a workaround for other chips: said beside it, or a fence that one chip alone gets.
+
+    Every chip can run such a fence: who singles one out mends something there.
+    """
+    arm, shut = case.arm, case.shut
+    if case.words.workaround or arm is None or shut is None:
+        return case.words.workaround
+    only_fences = bool(arm.calls) and all(_FENCE.fullmatch(call) for call in arm.calls)
+    alone = len(universe.sms(shut.missed.yes)) == 1 and case.gets.does is Does.NOTHING
+    return arm.calls[0] if only_fences and alone and not case.needs.items else ""
 
 
 def texts(gate: Gate, guarded: int, gets: Effect) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ _LOUD = {
 }
 _CHEAP = frozenset({Advice.WIDEN_SAFE, Advice.NARROW, Advice.PAIR})
 _HINT = 22  # a hint to the compiler that is lost: below whatever fails or is shut out
+_FLAGGED = 12  # another suffix of the chip will do: below what is lost and cheap to get
 _DEARER = 30  # lost and dear stands below lost and cheap, whatever the consequence
 _LEVEL_BY_ADVICE = {
     Advice.WIDEN_SAFE: Level.LOW,
@@ -86,11 +87,18 @@ def _score(weighed: Weighed, advised: Advised) -> int:
         scope = weighed.case.gate.scope
         kernel = scope is not None and scope.is_kernel and scope.whole_body
         return _SILENT[today] - use + (2 if weighed.case.problem is Problem.EXCLUDED else 0) + kernel
-    score = _LOUD.get(today, 40) - use
-    over = weighed.case.obstacle.overrun if weighed.case.obstacle else None
+    return _loud(weighed, advised) - use
+
+
+def _loud(weighed: Weighed, advised: Advised) -> int:
+    """The score of what shows, or costs time."""
+    obstacle, score = weighed.case.obstacle, _LOUD.get(advised.today, 40)
+    over = obstacle.overrun if obstacle else None
     if over is not None and over.key == THREADS:
         return _HINT
-    alone = weighed.case.gate.kind is Kind.RESOURCE and over is not None and not over.fits  # nothing says who builds it
+    if obstacle is not None and obstacle.fits:
+        return score - _FLAGGED
+    alone = weighed.case.gate.kind is Kind.RESOURCE and over is not None  # nothing says that it is built for the target
     if advised.advice not in _CHEAP or alone:
         score -= _DEARER
     return score + (1 if weighed.case.needs.sure else 0)

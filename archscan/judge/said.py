@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from archscan.judge.cases import mending
 from archscan.judge.floors import Floor, floors
 from archscan.judge.images import Image, named_images
 from archscan.judge.limits import OPT_IN, limit
@@ -19,13 +20,12 @@ _PART_OF_NAME = re.compile(r"[a-z]_?sm_?\d{2,3}a|sm_?\d{2,3}a_\w", re.I)  # a ta
 _FIRST_OF_ITS_OWN = (
     90  # from there on a generation has instructions that the next lacks: "sm90 and above" is no promise
 )
-_GENERIC_FENCE = re.compile(r"__(?:threadfence(?:_block|_system)?|sync(?:threads|warp)|nanosleep)")
 _FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 
 
 def workaround(weighed: Weighed) -> Advised | None:
     """A workaround for other chips: right as it is, unless a sibling has the fault and the target may have it."""
-    word = weighed.case.words.workaround or _fence(weighed)
+    word = mending(weighed.case, weighed.catalog.universe)
     if not word:
         return None
     near = weighed.case.gate.near
@@ -34,16 +34,6 @@ def workaround(weighed: Weighed) -> Advised | None:
         why = "a workaround for a sibling: whether the fault exists here has to be tested"
         return Advised(Advice.CONTESTED, Consequence.RUNTIME_ERROR, why, word)
     return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "a workaround for other chips", word)
-
-
-def _fence(weighed: Weighed) -> str:
-    """The fence that one chip alone gets although every chip could run it: there it mends something."""
-    case = weighed.case
-    arm, shut = case.arm, case.shut
-    if arm is None or shut is None or not arm.calls or not all(_GENERIC_FENCE.fullmatch(c) for c in arm.calls):
-        return ""
-    alone = len(weighed.catalog.universe.sms(shut.missed.yes)) == 1
-    return arm.calls[0] if alone and not case.needs.items and case.gets.does is Does.NOTHING else ""
 
 
 def known_bad(weighed: Weighed) -> Advised | None:

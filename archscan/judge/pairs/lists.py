@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from archscan.judge.cases import LISTS, Case
+from archscan.judge.cases import LISTS, Case, mending
 from archscan.judge.consequences import consequence
 from archscan.judge.pairs.halves import Half, Pair, Pairing, mismatch
 from archscan.judge.project import names_in
@@ -111,7 +111,8 @@ def _source_cases(pairing: Pairing, gate: Gate) -> list[Case]:
             paths += pairing.project.named_files(link.target)
     for named in _FILE_NAME.findall(gate.near):
         paths += pairing.project.named_files(named)
-    return [c for path in _with_includes(pairing, paths) for c in pairing.by_path.get(path, ())]
+    found = (c for path in _with_includes(pairing, paths) for c in pairing.by_path.get(path, ()))
+    return [c for c in found if not mending(c, pairing.catalog.universe)]
 
 
 def _with_includes(pairing: Pairing, paths: list[str]) -> list[str]:
