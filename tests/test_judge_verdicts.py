@@ -45,6 +45,12 @@ def test_an_older_way_beside_one_that_serves_another_major_is_legacy():
     assert not report(gate(lambda t: t.sm < 100, None)).findings
 
 
+def test_a_ladder_of_bounds_with_an_else_for_all_that_is_newer_is_legacy():
+    ladder = gate(lambda t: t.sm < 80, lambda t: t.sm < 90, lambda t: t.sm < 100, None)
+    assert not report(ladder).findings and not report(ladder, target="sm100").findings
+    assert report(gate(lambda t: t.sm < 80, lambda t: t.sm == 90, None)).findings
+
+
 def test_an_arm_of_its_own_is_no_exclusion():
     assert not report(gate(lambda t: t.sm == 90, lambda t: t.major == 12, None)).findings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archscan.model.gate import Gate
+from archscan.model.gate import Gate, Kind
 from tests.test_python_cases import UNIVERSE, gates, no, yes
 
 HEAD = """
@@ -85,3 +85,10 @@ def test_parameter_that_is_filled_in_keeps_what_its_name_says() -> None:
         + WORK
     )
     assert len(found) == 1 and {86, 120} <= yes(found[0]) and {90, 100} <= no(found[0])
+
+
+def test_who_fails_an_assert_gets_no_further() -> None:
+    body = "    assert cap() >= 80 and x\n    if cap() == 90:\n" + WORK
+    inner = next(g for g in gates(HEAD + "\ndef use(self, x):\n" + body) if g.kind is Kind.IF)
+    assert inner.reach is not None and inner.reach.no == ~inner.reach.yes & inner.reach.no
+    assert {75} <= UNIVERSE.sms(inner.reach.no & UNIVERSE.device) and yes(inner) <= {90}

@@ -151,10 +151,11 @@ def _exempt(branch: Branch, gets: Branch, ways: tuple[Branch, ...], selection: S
         return False
     if not is_initial_stretch(branch.own or branch.yes, universe.device, universe):
         return gets.works and _is_general(branch, gets, selection, universe)
-    reached = 0
+    reached = before = 0
     for way in ways:
         reached |= way.yes | way.maybe
-    if not is_initial_stretch(branch.yes, reached, universe):
+        before |= way.yes if REST < way.arm < branch.arm else 0
+    if not is_initial_stretch(branch.yes | before, reached, universe):
         return False
     if not branch.yes & selection.contemporaries:
         return True

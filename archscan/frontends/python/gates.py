@@ -177,7 +177,7 @@ class ModulePass:
         self.interpreter.environment = {}
 
     def asks(self, node: Node) -> bool:
-        condition = child(node, "condition")
+        condition = operands(node)[0] if node.type == "assert_statement" else child(node, "condition")
         if condition is None:
             return False
         i = bisect_left(self.offsets, condition.start_byte)

@@ -49,11 +49,15 @@ def _entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answer:
 
 
 def _survived(scan: ModulePass, block: Node, below: Node, path: list[Node]) -> Answer:
-    """The answer of not having left the block in an earlier if that asks for the target."""
+    """The answer of not having left the block in an earlier if, or failed in an assert that asks for the target."""
     result = always(scan.interpreter)
     for statement in statements(block):
         if statement.start_byte >= below.start_byte:
             break
+        if statement.type == "assert_statement" and scan.asks(statement):
+            asserted = operands(statement)[0]
+            own = answer(scan.interpreter, asserted, scan.frame([*path, statement]))
+            result = result & entered(scan.interpreter, own, asserted) if own.arch else result
         if statement.type != "if_statement":
             continue
         arms = if_arms(statement)
