@@ -1,14 +1,14 @@
-"""Makes frozen dataclasses with slots pickle three times as fast; what is written stays the same.
+"""Makes frozen dataclasses with slots pickle three times as fast, and cheaper to make; what they are stays the same.
 
-The stock `__setstate__` of such a class asks `fields()` and `object.__setattr__` for every value. A scan pickles a
-million of them between processes and into the cache, so each class gets one that sets its slots directly.
+The stock `__setstate__` of such a class asks `fields()` and `object.__setattr__` for every value, its `__init__` the
+latter. A scan makes and pickles a million of them, so each class gets methods that set its slots directly.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -36,13 +36,32 @@ def _speed_up(cls: Any) -> None:
     if not names:
         return
     get = attrgetter(*names)
-    values = ", ".join(f"v{i}" for i in range(len(names)))
-    lines = [f"def __setstate__(self, state):\n    ({values},) = state"]
-    lines += [f"    set{i}(self, v{i})" for i in range(len(names))]
-    setters: dict[str, Any] = {f"set{i}": getattr(cls, name).__set__ for i, name in enumerate(names)}
-    exec("\n".join(lines), setters)  # the way dataclasses make __init__: no loop, no look-up by name
-    cls.__setstate__ = setters["__setstate__"]
+    sets = [f"    set_{name}(self, {name})" for name in names]
+    lines = [f"def __setstate__(self, state):\n    ({', '.join(names)},) = state", *sets]
+    known: dict[str, Any] = {f"set_{name}": getattr(cls, name).__set__ for name in names}
+    if _is_plain(cls):
+        lines += [f"def __init__(self, {', '.join(_parameters(cls, known))}):", *sets]
+    exec("\n".join(lines), known)  # the way dataclasses make __init__: no loop, no look-up by name
+    cls.__setstate__ = known["__setstate__"]
     cls.__getstate__ = _values_of(get, len(names))
+    cls.__init__ = known.get("__init__", cls.__init__)
+
+
+def _is_plain(cls: Any) -> bool:
+    """Whether making such an object is no more than setting its fields, each of them a parameter."""
+    plain = all(f.init and not f.kw_only and f.default_factory is MISSING for f in fields(cls))
+    generated = getattr(cls.__init__, "__code__", None)
+    return plain and not hasattr(cls, "__post_init__") and getattr(generated, "co_filename", "") == "<string>"
+
+
+def _parameters(cls: Any, known: dict[str, Any]) -> Iterator[str]:
+    """The parameters of its `__init__`; their defaults are noted in `known`."""
+    for field in fields(cls):
+        if field.default is MISSING:
+            yield field.name
+        else:
+            known[f"default_{field.name}"] = field.default
+            yield f"{field.name}=default_{field.name}"
 
 
 def _values_of(get: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:

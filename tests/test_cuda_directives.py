@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
-from archscan.frontends.cuda.directives import scan
+from archscan.frontends.cuda.directives import Events, scan
 from archscan.frontends.cuda.structure import include_guard, structure
 
 
@@ -105,3 +107,9 @@ def test_an_include_guard_is_the_first_conditional_and_spans_the_file() -> None:
 def test_many_comments_on_one_line_take_linear_time() -> None:
     data = b"int a; " + b'"/*" /* c */ ' * 20_000 + b"\n#if A\n#endif\n"
     assert [d[0] for d in found(data)] == ["if", "endif"]
+
+
+def test_events_come_back_equal_from_a_pickle() -> None:
+    for source in (b"", b"#if A\n#define B 1\n#endif\n"):
+        events = Events(scan(source))
+        assert pickle.loads(pickle.dumps(events)) == events == scan(source)

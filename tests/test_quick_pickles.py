@@ -5,6 +5,9 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
+
+import pytest
 
 from archscan.model.facts import Link, LinkKind, Skipped
 from archscan.model.gate import Effect, Place
@@ -39,3 +42,16 @@ def test_enums_and_nested_values() -> None:
 
     effect = Effect(Does.RAISES, 3, "no", None, ("A", "B"))
     assert pickle.loads(pickle.dumps((effect, effect)))[1] == effect
+
+
+def test_what_is_made_has_its_defaults_and_stays_frozen() -> None:
+    quicken()
+    from archscan.model.gate import Does
+
+    made = Effect(does=Does.RAISES, message="no")
+    assert (made.line, made.message, made.environment) == (0, "no", ())
+    assert Place(start=1, end=2, line=3, column=4, end_line=5, end_column=6) == VALUES[0]
+    with pytest.raises(FrozenInstanceError):
+        made.line = 1  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Effect()  # type: ignore[call-arg]

@@ -8,11 +8,11 @@ file: what an arm does is worked out later, for the conditionals that turn out t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from archscan.frontends.cuda.directives import CONDITIONALS, Directive, scan
+from archscan.frontends.cuda.directives import CONDITIONALS, Directive, Events, scan
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.scopes import Function, Scopes
@@ -49,7 +49,7 @@ class Excerpt:
 class DirectiveIndex:
     """The preprocessor's side of a file."""
 
-    events: tuple[Directive, ...]  # conditionals, #define, #undef
+    events: Events  # conditionals, #define, #undef
     guard_start: int
     candidates: dict[int, Surroundings]  # by offset of the opening directive
     call_scopes: dict[int, Scope]  # of target macros, by offset
@@ -71,7 +71,7 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
     """The index of one file from its bytes. `template`: text that a program completes, so that parts may be missing."""
     directives = scan(data)
     shape = structure(directives, len(data))
-    events = tuple(d for d in directives if d.name in _EVENTS)
+    events = Events(d for d in directives if d.name in _EVENTS)
     candidates = [c for c in shape.conditionals if c.start != shape.guard_start and _may_matter(c, compiler)]
     torn = [c for c in candidates if not c.closed] if template else []
     candidates = [c for c in candidates if c.closed or not template]
@@ -86,11 +86,17 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
         problems=() if template else shape.problems,
         includes=tuple(dict.fromkeys(_include(d.text) for d in directives if d.name.startswith("include"))),
         size=len(data),
-        last_line=data.count(b"\n") + (not data.endswith(b"\n")),
+        last_line=_last_line(data, directives),
         calls=calls,
         undecided=tuple(u for c in torn for u in _torn(c)),
         brief=brief,
     )
+
+
+def _last_line(data: bytes, directives: Sequence[Directive]) -> int:
+    """The line that the file ends on, counted from its last directive on."""
+    end, line = (directives[-1].end, directives[-1].end_line) if directives else (0, 1)
+    return line + data.count(b"\n", end) - data.endswith(b"\n")
 
 
 def _torn(conditional: Conditional) -> Iterable[Undecided]:

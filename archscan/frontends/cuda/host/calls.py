@@ -13,6 +13,7 @@ from archscan.frontends.cuda.includes import Includes
 from archscan.model.gate import FeatureUse
 
 _MNEMONIC = re.compile(rb"(?<![\w.%])[a-z][a-z0-9_]*(?:(?:\.|::)[a-z0-9_]+)+(?=[^\w.(])")
+_MOST_TEXTS = 4096  # whose instructions are remembered
 _HOPS = 4
 _MOST_DEFINITIONS = 3  # a name that may mean more says nothing (`run`, `operator`)
 _MOST_FEATURES = 24
@@ -52,10 +53,20 @@ class Vocabulary:
         patterns = [f.identifier_pattern.pattern for f in catalog.features.values() if f.identifier_pattern]
         self._pattern = re.compile(b"|".join(b"(?:" + p + b")" for p in patterns) or rb"(?!)")
         self._known: dict[bytes, tuple[str, ...]] = {}
+        self._instructions: dict[bytes, tuple[tuple[bytes, tuple[str, ...]], ...]] = {}
         self._plain: set[bytes] = set()  # names that mean no feature
 
-    def mnemonic(self, text: bytes) -> tuple[str, ...]:
-        """The features that an instruction uses."""
+    def instructions(self, text: bytes) -> tuple[tuple[bytes, tuple[str, ...]], ...]:
+        """The mnemonics in the text of an asm statement that use a feature, each with its features."""
+        found = self._instructions.get(text)
+        if found is None:
+            used = ((m, self._mnemonic(m)) for m in dict.fromkeys(_MNEMONIC.findall(text + b" ")))
+            found = tuple((mnemonic, features) for mnemonic, features in used if features)
+            if len(self._instructions) < _MOST_TEXTS:
+                self._instructions[text] = found
+        return found
+
+    def _mnemonic(self, text: bytes) -> tuple[str, ...]:
         return self._features(b"asm", text, b'asm volatile("' + text + b' %0, %1;" ::);')
 
     def names(self, called: frozenset[bytes]) -> Iterator[tuple[bytes, str]]:
@@ -100,13 +111,13 @@ def _node(chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> 
     uses: dict[str, FeatureUse] = {}
     if b"asm" in chunk:
         spans = asked_spans(chunk)
-        for mnemonic in dict.fromkeys(_instructions(chunk, start)):
-            for feature in vocabulary.mnemonic(mnemonic):
+        for mnemonic, used in _instructions(chunk, start, vocabulary):
+            for feature in used:
                 if feature not in uses or uses[feature].confidence == "low":
                     uses[feature] = _use(feature, mnemonic, chunk, start, line, spans)
-    for used, feature in vocabulary.names(called):
+    for call, feature in vocabulary.names(called):
         if feature not in uses:
-            uses[feature] = FeatureUse(feature, line + chunk.count(b"\n", 0, chunk.find(used, start)))
+            uses[feature] = FeatureUse(feature, line + chunk.count(b"\n", 0, chunk.find(call, start)))
     calls = frozenset(c.decode("utf-8", "replace") for c in called if len(c) > 1) - {name}
     features = tuple(uses[f] for f in sorted(uses))
     return Node(name, line + chunk.count(b"\n", 0, start), features, calls) if features or calls else None
@@ -121,11 +132,11 @@ def _use(feature: str, mnemonic: bytes, chunk: bytes, start: int, line: int, spa
     return FeatureUse(feature, line + chunk.count(b"\n", 0, max(at, first)), confidence=confidence)
 
 
-def _instructions(chunk: bytes, start: int) -> Iterator[bytes]:
-    """The mnemonics in the string literals behind the first `asm`; equal literals are read once."""
+def _instructions(chunk: bytes, start: int, vocabulary: Vocabulary) -> Iterator[tuple[bytes, tuple[str, ...]]]:
+    """What the string literals behind the first `asm` use; equal literals are read once."""
     for text in dict.fromkeys(chunk[chunk.find(b"asm", start) :].split(b'"')[1::2]):
         if b"." in text:
-            yield from _MNEMONIC.findall(text + b" ")
+            yield from vocabulary.instructions(text)
 
 
 def _called(body: bytes) -> frozenset[bytes]:

@@ -28,10 +28,14 @@ _LOOKUP = re.compile(
 )
 _LOOKUPS = (b".count(", b".find(", b".contains(", b"std::find(", b".at(")
 _CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
-_SOURCES = (
-    b"SMVersion(", b"SmVersion(", b"sm_version_num(", b"get_sm_version(", b"sm_arch(", b"omputeCapability(",
-    b"AttrComputeCapability", b"ATTRIBUTE_COMPUTE_CAPABILITY", b"apability().first", b"apacity.first",
-)  # fmt: skip
+_SOURCES: dict[bytes, tuple[bytes, ...]] = {  # by what they have in common, which most files do not hold
+    b"ersion(": (b"SMVersion(", b"SmVersion(", b"get_sm_version("),
+    b"apability": (b"omputeCapability(", b"AttrComputeCapability", b"apability().first"),
+    b"E_COMPUTE_CAPABILITY": (b"ATTRIBUTE_COMPUTE_CAPABILITY",),
+    b"sm_version_num(": (b"",),
+    b"apacity.first": (b"",),
+    b"sm_arch(": (b"",),
+}
 
 _REVERSED = re.compile(rb"\x01?(?:sm|cc|arch|major)(?:_?(?:v|major|\W|\Z)|_\W)")  # after a number and an operator
 _LOOPED = re.compile(  # for (auto& m : table) if (m.sm == sm)
@@ -75,9 +79,15 @@ def _has_stem(data: bytes) -> bool:
 
 
 def _asks(data: bytes) -> bool:
-    if any(source in data for source in _SOURCES) or _outside_directives(data):
-        return True
-    squeezed = data.translate(_SQUEEZED, _DROPPED)
+    return _asks_source(data) or _outside_directives(data) or _asks_squeezed(data.translate(_SQUEEZED, _DROPPED))
+
+
+def _asks_source(data: bytes) -> bool:
+    """Whether a function of the driver, the runtime or a library is asked for the capability."""
+    return any(source in data for part, sources in _SOURCES.items() if part in data for source in sources)
+
+
+def _asks_squeezed(squeezed: bytes) -> bool:
     if _compares(squeezed) or any(asked in squeezed for asked in _ASKED) or _divides(squeezed):
         return True
     if (b"check_" in squeezed or b"expect_" in squeezed or b"assert_" in squeezed) and _CHECKED.search(squeezed):
@@ -95,9 +105,10 @@ def may_ask(function: bytes) -> bool:
     """Whether a function asks for the architecture or hands a capability on; looser than the question for a file."""
     if not _has_stem(function):
         return False
-    if any(value in function for value in _VALUES) or _asks(function):
+    if any(value in function for value in _VALUES) or _asks_source(function) or _outside_directives(function):
         return True
-    return _NAMED.search(function.translate(_SQUEEZED, _DROPPED)) is not None
+    squeezed = function.translate(_SQUEEZED, _DROPPED)
+    return _asks_squeezed(squeezed) or _NAMED.search(squeezed) is not None
 
 
 def _compares(squeezed: bytes) -> bool:

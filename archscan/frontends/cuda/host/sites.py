@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,8 @@ from archscan.frontends.cuda.scopes import Scopes
 from archscan.model.facts import SiteKind
 from archscan.model.gate import Place
 
-_NAME_BEFORE_BRACKET = re.compile(rb"([A-Za-z_]\w*)\s*\(")
+_LONGEST_NAME = 250  # bytes, with the blanks behind it
+_WORDS = bytes(c if chr(c).isascii() and (chr(c).isalnum() or c == 0x5F) else 0x20 for c in range(256))
 _NO_NAME = frozenset(
     b"__launch_bounds__ __attribute__ __align__ alignas __cluster_dims__ __maxnreg__ __block_size__ decltype noexcept "
     b"requires sizeof extern __declspec".split()
@@ -53,6 +55,7 @@ _STREAM = (
     b"CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION",
 )
 _LONGEST_HEADER = 4000
+_NEAR = 500  # bytes: lines of so few are counted again
 _MOST_NAMES = 40
 
 
@@ -80,14 +83,11 @@ class Finder:
 
 
 class Reading:
-    """What the finders of one file share: its constants, and places for offsets that mostly rise.
-
-    Lines are counted from the last offset on; no table is built.
-    """
+    """What the finders of one file share: its constants, and places. Each stretch of lines is counted once."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._offset, self._line = 0, 1
+        self._offsets, self._lines = [0], [1]  # what has been counted: rising offsets, each with its line
         self.layouts = Layouts(data, SIZES)
         self.definitions = Definitions(data, self.layouts)
 
@@ -98,12 +98,14 @@ class Reading:
         return Place(start, end, line, column, end_line, end_column)
 
     def _at(self, offset: int) -> tuple[int, int]:
-        if offset < self._offset:
-            self._offset, self._line = 0, 1
-        self._line += self._data.count(b"\n", self._offset, offset)
-        self._offset = offset
+        at = bisect_right(self._offsets, offset)
+        known = self._offsets[at - 1]
+        line = self._lines[at - 1] + self._data.count(b"\n", known, offset)
+        if offset - known > _NEAR:
+            self._offsets.insert(at, offset)
+            self._lines.insert(at, line)
         begin = self._data.rfind(b"\n", 0, offset) + 1
-        return self._line, len(self._data[begin:offset].decode("utf-8", "replace")) + 1
+        return line, len(self._data[begin:offset].decode("utf-8", "replace")) + 1
 
 
 def raw_sites(data: bytes, own: bool, more: tuple[Finder, ...] = ()) -> tuple[RawSite, ...]:
@@ -194,15 +196,29 @@ def _header(data: bytes, start: int) -> tuple[bytes, bool]:
 
 def function_name(header: bytes) -> str:
     """The function a header declares: the first name before a bracket that is no qualifier."""
-    for match in _NAME_BEFORE_BRACKET.finditer(header):
-        if match[1] not in _NO_NAME:
-            return match[1].decode("utf-8", "replace")
+    at = header.find(b"(")
+    while at >= 0:
+        name = word_before(header, at)
+        if name and name not in _NO_NAME:
+            return name.decode("utf-8", "replace")
+        at = header.find(b"(", at + 1)
     return ""
 
 
-def _words(pattern: re.Pattern[bytes], data: bytes) -> Iterator[re.Match[bytes]]:
-    """The matches that do not begin within a word; a pattern that begins with \\b is searched byte by byte."""
-    return (match for match in pattern.finditer(data) if not is_in_word(data, match.start()))
+def word_before(data: bytes, at: int) -> bytes:
+    """The name that ends before an offset, blanks between left out; empty if something else does."""
+    before = data[max(0, at - _LONGEST_NAME) : at].rstrip().translate(_WORDS)
+    return before[before.rfind(b" ") + 1 :].lstrip(b"0123456789")
+
+
+def _words(literal: bytes, pattern: re.Pattern[bytes], data: bytes) -> Iterator[re.Match[bytes]]:
+    """The matches of a pattern that begins with a literal, of those that do not begin within a word."""
+    end = 0
+    for start in _offsets(data, literal):
+        if start >= end and (match := pattern.match(data, start)) is not None:
+            end = match.end()
+            if not is_in_word(data, start):
+                yield match
 
 
 def is_in_word(data: bytes, at: int) -> bool:
@@ -211,7 +227,7 @@ def is_in_word(data: bytes, at: int) -> bool:
 
 
 def _kernels(data: bytes, lines: Reading) -> Iterator[RawSite]:
-    for match in _words(_GLOBAL, data):
+    for match in _words(b"__global__", _GLOBAL, data):
         header, defined = _header(data, match.end())
         name = function_name(_QUALIFIER.sub(b"", header))
         if defined and name and not commented(data, match.start()):
@@ -266,7 +282,7 @@ class Definitions:
     def _table(self) -> dict[bytes, list[tuple[int, bytes]]]:
         if self._found is None:
             self._found = {}
-            for match in sorted((*_macros(self._data), *_words(_CONSTANT, self._data)), key=_start):
+            for match in sorted((*_macros(self._data), *_words(b"const", _CONSTANT, self._data)), key=_start):
                 text = counted(match[2].split(b"//")[0].strip(), self._layouts)
                 if len(text) < 200:
                     self._found.setdefault(match[1], []).append((match.start(), text))
@@ -325,7 +341,7 @@ def _bounds(word: bytes, kind: SiteKind) -> Callable[[bytes, Reading], Iterator[
     pattern = re.compile(word + rb"\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)")
 
     def find(data: bytes, lines: Reading) -> Iterator[RawSite]:
-        for match in _words(pattern, data):
+        for match in _words(word, pattern, data):
             if commented(data, match.start()):
                 continue
             header, _ = _header(data, match.end())
