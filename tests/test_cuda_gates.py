@@ -341,3 +341,19 @@ def test_what_an_error_outside_every_function_keeps_away() -> None:
 def test_what_is_defined_unless_it_was_is_defined(guard: str, admitted: str) -> None:
     found = gates(f"{guard}#ifdef MINE\n#if __CUDA_ARCH__ >= 900\nint x;\n#endif\n#endif\n")
     assert words(found[-1].arms[0], "sm_89", "sm_90") == admitted
+
+
+@pytest.mark.parametrize(
+    ("condition", "assumed"),
+    [
+        ("defined(CUTE_ARCH_MMA_SM90A_ENABLED)", "u"),  # CUTLASS makes it of the target, and was not scanned
+        ("defined(CUTLASS_ARCH_MMA_SM100_SUPPORTED)", "y"),  # of the toolkit's release
+        ("defined(DERIVED)", "u"),
+        ("defined(USE_MY_KERNEL) && __CUDA_ARCH__ >= 900", "y"),
+    ],
+)
+def test_what_another_library_makes_of_the_target_is_not_assumed(condition: str, assumed: str) -> None:
+    head = "#if defined(CUTE_ARCH_TMA_SM90_ENABLED) || __CUDA_ARCH__ >= 10000\n#define DERIVED\n#endif\n"
+    found = gates(f"{head}#if {condition}\nint x;\n#else\nint y;\n#endif\n")[-1]
+    bit = catalog().universe.bit(catalog().universe.by_name["sm_120"])
+    assert [arm.assumed.word(bit)[0] for arm in found.arms] == [assumed, {"u": "u", "y": "n"}[assumed]]

@@ -43,12 +43,18 @@ class MacroFacts:
     unsettled: frozenset[str] = frozenset()  # defined in both passes, with a value that the build decides
 
     derived_elsewhere: tuple[str, ...] = ()  # the same, of macros that known libraries derive from the architecture
+    toolkit_derived: tuple[str, ...] = ()  # those of them that hang on the toolkit's release alone
     everywhere: frozenset[str] = frozenset()  # names with one value for every target and the host pass
     device_functions: tuple[str, ...] = ()  # macros of known libraries that make a function a device function
 
     def is_derived_elsewhere(self, name: str) -> bool:
         """Whether a known library derives `name` from the architecture."""
         return any(re.fullmatch(pattern, name) for pattern in self.derived_elsewhere)
+
+    def is_architectural_elsewhere(self, name: str) -> bool:
+        """Whether it does so from the target, not only from the toolkit's release."""
+        only_toolkit = any(re.fullmatch(pattern, name) for pattern in self.toolkit_derived)
+        return not only_toolkit and self.is_derived_elsewhere(name)
 
     def toolkit_values(self, cuda: str) -> dict[str, str]:
         """The toolkit macros for `--cuda` such as 13.0: CUDART_VERSION -> 13000."""

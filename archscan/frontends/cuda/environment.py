@@ -53,6 +53,10 @@ class Compiler:
         """Whether a known library, scanned or not, derives the macro from the architecture."""
         return self._facts.is_derived_elsewhere(name)
 
+    def is_architectural_elsewhere(self, name: str) -> bool:
+        """Whether it does so from the target, not only from the toolkit's release."""
+        return self._facts.is_architectural_elsewhere(name)
+
     def cuda_version(self) -> State:
         """`CUDA_VERSION` in a file that includes <cuda.h>."""
         return uniform(Definition(None, self._toolkit.get(_FROM_CUDA_H, "")), self.everything)

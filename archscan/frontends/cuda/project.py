@@ -79,6 +79,9 @@ class _FromProject(Outside):
         self.path = path
         self.compiler = compiler
 
+    def behind(self, name: str) -> tuple[str, ...]:
+        return self.table.flags_behind(name)
+
     def state(self, name: str) -> tuple[State, Via] | None:
         table = self.table
         if name == "CUDA_VERSION":

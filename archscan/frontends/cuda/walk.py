@@ -39,6 +39,10 @@ class Outside:
     def state(self, name: str) -> tuple[State, Via] | None:
         return None
 
+    def behind(self, name: str) -> tuple[str, ...]:
+        """The names that a macro hangs on where it is unknown."""
+        return (name,)
+
 
 class Environment:
     """The macros at one point of a file."""
@@ -57,6 +61,11 @@ class Environment:
             local = self.local[name]
             return resolved(local, self.base(name)[0]) if local.where(INHERITED) else local
         return self.base(name)[0]
+
+    def is_architectural(self, name: str) -> bool:
+        """Whether what is unknown of a macro is a matter of the architecture, and no flag that a build sets."""
+        elsewhere = self.compiler.is_architectural_elsewhere
+        return names_architecture(name) or any(elsewhere(flag) for flag in self.outside.behind(name))
 
     def via(self, name: str) -> Via:
         """What that state rests on."""
@@ -139,6 +148,7 @@ class _Frame:
     arms: list[ArmTruth] = field(default_factory=list)
     ends: list[Stop] = field(default_factory=list)
     taken: int = 0  # where an earlier arm is assumed to be taken
+    stuck: int = 0  # where that hangs on the architecture and cannot be assumed
     live: Truth = UNKNOWN  # of the current arm
     live_possible: int = 0
     live_names: tuple[str, ...] = ()
@@ -279,24 +289,24 @@ class Walk:
         """Adds the arm, with its truth where what is unknown and not architectural is taken as met."""
         own = answer.truth
         open_ = own.unknown(self.everything)
-        stuck = _architectural(answer, open_) if open_ else 0
+        stuck = self._architectural(answer, open_) if open_ else 0
         met = own.yes | open_ & ~stuck
-        yes = frame.possible & met & ~frame.taken
+        yes = frame.possible & met & ~frame.taken & ~frame.stuck
         no = self.everything & ~(frame.possible & (met | stuck) & ~frame.taken)
         undecided = truth.unknown(self.everything)
         unknowns, assumes = names if undecided else (), names if undecided & (yes | no) else ()
         frame.arms.append(ArmTruth(event, condition, own, truth, Truth(yes, no), unknowns, assumes, via, _NOWHERE))
         frame.taken |= yes
+        frame.stuck |= frame.possible & stuck
+
+    def _architectural(self, answer: Answer, open_: int) -> int:
+        """The part of what is unknown that hangs on the architecture itself and so cannot be assumed."""
+        stuck = 0
+        for name, mask in answer.blame:
+            if mask & open_ & ~stuck and self.environment.is_architectural(name):
+                stuck |= mask & open_
+        return stuck
 
 
 def _is_missing(condition: str, name: str) -> bool:
     return _BLANKS.sub("", condition) in (f"!defined({name})", f"!defined{name}")
-
-
-def _architectural(answer: Answer, open_: int) -> int:
-    """The part of what is unknown that hangs on the architecture itself and so cannot be assumed."""
-    stuck = 0
-    for name, mask in answer.blame:
-        if names_architecture(name):
-            stuck |= mask & open_
-    return stuck
