@@ -456,3 +456,41 @@ __device__ void done(int* flag) {
 def test_a_fence_for_one_chip(tmp_path: Path, comment: str, call: str, wanted: tuple[str, str]) -> None:
     source = FENCE.replace("COMMENT", comment).replace("CALL", call)
     assert told(tmp_path, "a.cuh", source, "sm120") == [(3, *wanted)]
+
+
+SERVED = """\
+__device__ void load(float* x) {
+#if __CUDA_ARCH__ >= 900
+  x[0] = x[1];
+#endif
+}
+__global__ void fused(float* x) {
+#if __CUDA_ARCH__ >= 900
+  load(x);
+  STATEMENT
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ('asm volatile("griddepcontrol.wait;");', [(2, "leave"), (7, "widen-unsafe-compile")]),
+        ("x[2] = x[0];", [(2, "widen-safe"), (7, "widen-safe")]),
+    ],
+)
+def test_a_function_of_a_kernel_that_cannot_run(tmp_path: Path, statement: str, wanted: list[tuple[int, str]]) -> None:
+    found = told(tmp_path, "a.cuh", SERVED.replace("STATEMENT", statement), "sm89")
+    assert [(line, advice) for line, _, advice in found] == wanted
+
+
+ABSENT = """\
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+__device__ inline float widen(unsigned short x) { return __uint_as_float(x << 16); }
+#endif
+"""
+
+
+def test_what_is_defined_for_others_only(tmp_path: Path) -> None:
+    assert told(tmp_path, "a.cuh", ABSENT, "sm75") == [(1, "compile_error", "widen-safe")]

@@ -57,6 +57,13 @@ def _narrow(weighed: Weighed) -> Advised:
     return Advised(Advice.NARROW, weighed.today, "the target must not get here, or only with what it can run")
 
 
+def _helper(weighed: Weighed) -> Advised | None:
+    """A function of a kernel that is shut out as well, and could not run."""
+    if weighed.half(Half.KERNEL):
+        return Advised(Advice.LEAVE, Consequence.NO_EFFECT, "the kernel that it serves cannot run there")
+    return None
+
+
 def _absent(weighed: Weighed) -> Advised | None:
     """Something behind it assembles on no variant of the target."""
     absent = weighed.case.needs.absent()
@@ -233,6 +240,7 @@ def _built(weighed: Weighed) -> Advised | None:
 
 RULES: tuple[Rule, ...] = (
     workaround,
+    _helper,
     _absent,
     _limits,
     memory,

@@ -84,9 +84,11 @@ def _of_nothing(case: Case) -> Consequence:
 
 
 def _of_silence(case: Case) -> Consequence:
-    """Device code vanished without a word."""
+    """Device code vanished without a word; outside of every function that is what others would use."""
     scope = case.gate.scope
-    if scope is not None and scope.is_kernel and scope.whole_body:
+    if scope is None:
+        return Consequence.COMPILE_ERROR
+    if scope.is_kernel and scope.whole_body:
         return Consequence.SILENT_NOOP
     sure = case.needs.sure
     if sure and all(n.feature.group in _HINTS for n in sure):

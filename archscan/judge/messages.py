@@ -7,7 +7,7 @@ import re
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import NO_ANSWER, REST
 from archscan.judge.cases import Case, defined
-from archscan.judge.limits import DEFAULT, STATIC, THREADS
+from archscan.judge.limits import CLUSTER, DEFAULT, PORTABLE_CLUSTER, STATIC, THREADS
 from archscan.judge.verdicts import Why
 from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence, Problem
@@ -120,6 +120,9 @@ def _let_in(weighed: Weighed) -> str:
             return f"{names} {has} {over.limit:,} threads an SM, these launch bounds count on {over.value:,}"
         if over.key in (STATIC, DEFAULT):
             return f"{names} can declare {over.limit:,} B of static shared memory, this declares {over.value:,}"
+        if over.key in (CLUSTER, PORTABLE_CLUSTER):
+            most = f"clusters of {over.limit} blocks at most" if over.limit > 1 else "no clusters of blocks"
+            return f"{names} {has} {most}, this asks for {over.value}"
         unit = " B of shared memory" if "smem" in over.key else f" ({over.key.replace('_', ' ')})"
         return f"{names} {has} {over.limit:,}{unit}, this needs {over.value:,}"
     if obstacle.images:
@@ -139,6 +142,8 @@ def _happens(case: Case, advised: Advised) -> str:
         return f"{value} is returned"
     if advised.today is Consequence.RACE and not any(n.feature.group == "griddep-wait" for n in case.needs.sure):
         return "threads are no longer ordered"
+    if advised.today is Consequence.COMPILE_ERROR and case.gets.does in (Does.NOTHING, Does.LOGS):
+        return "what uses it does not compile"
     if advised.today is Consequence.DEGRADED_TUNING and case.gets.does in (Does.NOTHING, Does.LOGS):
         return "it runs, and what that would gain is lost"
     return _HAPPENS[advised.today]

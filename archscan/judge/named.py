@@ -42,7 +42,11 @@ def _is_table_of_kernels(weighed: Weighed) -> bool:
 def _refused_for_others(weighed: Weighed) -> bool:
     """Whether an error names the one generation that is let in: "only supported on SM100 and SM103"."""
     case, shut = weighed.case, weighed.case.shut
-    if shut is None or not case.gets.message or case.gets.does not in (Does.RAISES, Does.ASSERTS, Does.REFUSES):
+    if (
+        shut is None
+        or not case.gets.message
+        or case.gets.does not in (Does.RAISES, Does.ASSERTS, Does.REFUSES, Does.ERRORS)
+    ):
         return False
     if case.words.element_wise or case.words.collective:  # what such code asks for may be no more than what was tried
         return False

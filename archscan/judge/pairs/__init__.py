@@ -8,7 +8,7 @@ from archscan.catalog.types import Catalog
 from archscan.judge.cases import Case
 from archscan.judge.features import Needs, needs_to_open
 from archscan.judge.pairs.halves import Half, Pair, Pairing, Pairs
-from archscan.judge.pairs.launches import host_layouts, host_predicates, launches
+from archscan.judge.pairs.launches import helpers, host_layouts, host_predicates, launches
 from archscan.judge.pairs.lists import builds, mentions, sources, tables
 from archscan.judge.pairs.macros import macros, with_uses
 from archscan.judge.pairs.overlap import launch_attributes, triggers
@@ -33,6 +33,7 @@ def pair_up(
         launch_attributes,
         triggers,
         launches,
+        helpers,
         host_predicates,
         host_layouts,
         tables,

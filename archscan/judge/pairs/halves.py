@@ -29,6 +29,7 @@ class Half(str, Enum):
     TRIGGER = "trigger"
     HOST = "host dispatch"
     DEVICE = "device code"
+    KERNEL = "kernel around it"
     DEFINITION = "macro definition"
     USE = "use of the macro"
     SOURCE = "compiled source"

@@ -99,6 +99,34 @@ def _joins(pairing: Pairing, gate: Gate, index: int, related: tuple[Related, ...
     return False
 
 
+def helpers(pairing: Pairing) -> None:
+    """Device functions of a file whose kernels all are empty for the target, one of them for good: they serve those."""
+    for path, cases in pairing.by_path.items():
+        kernels = {s.name for s in pairing.project.by_path[path].sites if s.kind is SiteKind.KERNEL}
+        empty = {function_of(c.gate): c for c in cases if _is_empty_kernel(c)}
+        lost = next((c for c in empty.values() if c.needs.absent()), None)
+        if lost is None or not kernels <= empty.keys():
+            continue
+        message = f"the kernel is empty for {pairing.selection.name}, and cannot run there"
+        for case in cases:
+            if _serves(case, lost):
+                pairing.add(case, Pair(Half.KERNEL, path, lost.place.line, False, message, lost))
+
+
+def _is_empty_kernel(case: Case) -> bool:
+    scope = case.gate.scope
+    vanishes = case.gate.layer in DEVICE and case.gets.does in VANISHES
+    return scope is not None and scope.is_kernel and scope.whole_body and vanishes
+
+
+def _serves(case: Case, kernel: Case) -> bool:
+    """Whether the device code is for the same chips as the kernel, and no kernel itself."""
+    scope, shut, theirs = case.gate.scope, case.shut, kernel.shut
+    if scope is None or scope.is_kernel or shut is None or theirs is None or case.gate.layer not in DEVICE:
+        return False
+    return shut.missed.yes == theirs.missed.yes and case.gets.does in VANISHES
+
+
 def host_predicates(pairing: Pairing) -> None:
     """A host predicate lays out a launch for one way through the kernel, and the device goes the other."""
     kernels = _kernel_gates(pairing)
