@@ -164,3 +164,18 @@ def test_a_table_gets_no_edit(project: Path, run: Run) -> None:
         "def tile():\n    return TILES[torch.cuda.get_device_capability()]\n"
     )
     assert one_file(project, run, text) == text
+
+
+@pytest.mark.parametrize(("number", "fixed"), [("100a", False), ("90", False), ("120f", True), ("120", True)])
+def test_no_chip_is_let_in_to_code_of_another(project: Path, run: Run, number: str, fixed: bool) -> None:
+    text = (
+        "import torch\n\n\ndef flags():\n    cap = torch.cuda.get_device_capability()\n"
+        f"    if cap == (10, 0):\n        num = '{number}'\n    else:\n        raise RuntimeError('no code')\n"
+        "    return ['-gencode', f'arch=compute_{num},code=sm_{num}']\n"
+    )
+    assert (one_file(project, run, text) != text) is fixed
+
+
+def test_a_list_gets_no_more_than_the_target(project: Path, run: Run) -> None:
+    text = "import os\n\nos.environ.setdefault('TORCH_CUDA_ARCH_LIST', '8.0 9.0')\n"
+    assert "'8.0 9.0 12.0'" in one_file(project, run, text)

@@ -15,6 +15,7 @@ from archscan.fixing.preprocessor import close_proposals, open_proposals
 from archscan.fixing.proposal import Proposal, applied
 from archscan.fixing.prove import Proof, Want, Workbench, prove
 from archscan.fixing.python_source import PythonFile, python_close, python_open
+from archscan.judge.images import picked_images
 from archscan.model.finding import Advice, Edit, Finding, Fix, Level, Problem
 from archscan.model.gate import Gate, Kind, Layer, Role
 from archscan.model.target import Selection
@@ -245,6 +246,8 @@ def _make_unit(
 def _at_reach(
     members: tuple[Finding, ...], selection: Selection, catalog: Catalog, bench: Workbench, reach: Reach
 ) -> Unit | str:
+    if why := next(filter(None, (_foreign_code(f, selection, catalog, bench) for f in members)), ""):
+        return why
     edits: tuple[Edit, ...] = ()
     only = _chain_names(members)
     mask = 0
@@ -260,6 +263,18 @@ def _at_reach(
         return proof.why
     opens = tuple(target.name for target in catalog.universe.members(mask))
     return Unit(_id(members), _title(members, opens), True, (), members, edits, opens, proof.also)
+
+
+def _foreign_code(finding: Finding, selection: Selection, catalog: Catalog, bench: Workbench) -> str:
+    """Why letting the target into an arm would help nothing: what it builds or loads there is another chip's code."""
+    arm = finding.gate.arms[finding.arm] if finding.arm >= 0 else None
+    if arm is None or arm.body is None or finding.problem is not Problem.EXCLUDED or finding.gate.kind is not Kind.IF:
+        return ""
+    code = bench.source(finding.path).data[arm.body.start : arm.body.end].decode("utf-8", "replace")
+    images = picked_images(code, catalog.architectures)
+    if not images or any(image.loads(selection) for image in images):
+        return ""
+    return f"its code is for {images[0].name}, which {selection.name} does not load: it needs an arm of its own"
 
 
 def _first_proven(

@@ -96,9 +96,10 @@ def _listed(path: str, node: Node, admission: Admission) -> Iterator[Proposal]:
     for separator in (";", ",", " "):
         items = [item.strip() for item in text.split(separator)]
         if len(items) > 1 and all(items):
-            for spelt in _string_spellings(items[-1], admission):
-                joined = "".join(f"{separator}{item}" for item in spelt)
-                yield replaced(path, content.end_byte, content.end_byte, joined, "add it to the list")
+            for every in _string_spellings(items[-1], admission):
+                for spelt in dict.fromkeys((every[:1], every)):  # code for the first of a family may run on all of it
+                    joined = "".join(f"{separator}{item}" for item in spelt)
+                    yield replaced(path, content.end_byte, content.end_byte, joined, "add it to the list")
             return
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import NamedTuple
 
 from archscan.model.target import Selection
 
 _NAMED = re.compile(r"(?<![a-z0-9])(?:sm|compute)_?(\d{2,3})([af])(?![a-z0-9])|[\"'](\d{2,3})([af])[\"']", re.I)
+
+
+_PLAIN = re.compile(r"[\"'](?:sm_?)?(\d{2,3})[\"']", re.I)
 
 
 class Image(NamedTuple):
@@ -29,6 +33,12 @@ class Image(NamedTuple):
         if self.suffix == "f":
             return self.sm in selection.family and self.sm <= own
         return self.sm // 10 == own // 10 and self.sm <= own
+
+
+def picked_images(code: str, known: Container[int]) -> tuple[Image, ...]:
+    """The images that code picks by text, those without a suffix too where the text is the number of a known chip."""
+    plain = (Image(int(m[1])) for m in _PLAIN.finditer(code) if int(m[1]) in known)
+    return tuple(dict.fromkeys((*named_images(code), *plain)))
 
 
 def named_images(text: str) -> tuple[Image, ...]:
