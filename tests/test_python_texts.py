@@ -63,3 +63,35 @@ def sizes(major=None):
     return row
 """
     assert [g.kind for g in gates(text)] == [Kind.TABLE]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '    suffix = "a" if cap[0] >= 9 else ""\n    return f"sm_{cap[0]}{cap[1]}{suffix}"\n',
+        '    name = str(cap[0] * 10 + cap[1])\n    if cap[0] >= 9:\n        name += "a"\n    return name\n',
+        '    if cap[0] == 12:\n        return "f"\n    if cap[0] >= 9:\n        return "a"\n    return ""\n',
+    ],
+)
+def test_suffix_of_the_own_name_is_no_gate(body: str) -> None:
+    assert not gates("import torch\n\ndef name():\n    cap = torch.cuda.get_device_capability()\n" + body)
+
+
+def test_rungs_of_flags_are_one_ladder() -> None:
+    text = """
+import torch
+
+def tier(n):
+    major, minor = torch.cuda.get_device_capability()
+    old = major == 7
+    ada = major == 8 and minor == 9
+    hopper = major == 9
+    if old:
+        return n
+    if ada:
+        return 2 * n
+    if hopper:
+        return 4 * n
+    return 0
+"""
+    assert [len(g.arms) for g in gates(text)] == [3]

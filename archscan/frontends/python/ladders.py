@@ -67,11 +67,18 @@ def _ladder(scan: ModulePass, statement: Node, path: list[Node]) -> list[Node]:
     if not siblings or not _is_rung(statement):
         return [statement]
     first = last = index
-    while first > 0 and _is_rung(siblings[first - 1]) and scan.asks(siblings[first - 1]):
+    frame = scan.frame(path)
+    while first > 0 and _is_rung(siblings[first - 1]) and _asks(scan, siblings[first - 1], frame):
         first -= 1
-    while last + 1 < len(siblings) and _is_rung(siblings[last + 1]) and scan.asks(siblings[last + 1]):
+    while last + 1 < len(siblings) and _is_rung(siblings[last + 1]) and _asks(scan, siblings[last + 1], frame):
         last += 1
     return siblings[first : last + 1]
+
+
+def _asks(scan: ModulePass, statement: Node, frame: Frame) -> bool:
+    """Whether the condition of an if asks for the target: by a word for it, or by a flag not followed yet."""
+    condition = child(statement, "condition")
+    return condition is not None and (scan.asks(statement) or depends(scan.interpreter.evaluate(condition, frame)))
 
 
 def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool = False) -> None:
@@ -87,7 +94,7 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
     results = [_result(block) for _, block, _ in parts]
     behind = _behind(ladder, path)
     results += [_returned(behind[0])] if behind else []
-    if len(results) > 1 and all(results) and renames(scan, [r for r in results if r is not None], frame):
+    if all(results) and renames(scan, [r for r in results if r is not None], frame):
         return
     function = None if last else _predicate_around(scan, path)
     if function is not None:
@@ -137,7 +144,8 @@ def _result(block: Node) -> Node | None:
     body = statements(block)
     one = body[0] if len(body) == 1 else None
     if one is not None and one.type == "expression_statement":
-        one = child(one.named_children[0], "right") if one.named_children[0].type == "assignment" else None
+        assigns = one.named_children[0].type in ("assignment", "augmented_assignment")
+        one = child(one.named_children[0], "right") if assigns else None
         return inner(one) if one is not None else None
     return _returned(one) if one is not None else None
 
