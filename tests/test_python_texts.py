@@ -95,3 +95,33 @@ def tier(n):
     return 0
 """
     assert [len(g.arms) for g in gates(text)] == [3]
+
+
+def test_loop_over_rows_of_bounds_in_brackets() -> None:
+    text = """
+import torch
+WINDOWS = {"mma": ((8, 0), (8, 9)), "wgmma": ((9, 0), (9, 0)), "bs": ((12, 0), (12, 0))}
+
+def impl():
+    cc = torch.cuda.get_device_capability()
+    for name, (low, high) in WINDOWS.items():
+        if low <= cc <= high:
+            return name
+    return "reference"
+"""
+    (gate,) = gates(text)
+    assert yes(gate) == {80, 86, 89, 90, 120}
+
+
+def test_helper_that_refuses_refuses() -> None:
+    text = """
+def refused(reason):
+    return False, reason
+
+def can_run(sm_version):
+    if sm_version not in {100, 103}:
+        return refused(f"built for 100 and 103, not {sm_version}")
+    return True, None
+"""
+    (gate,) = gates(text)
+    assert gate.arms[0].effect.refuses and "built for 100" in (gate.arms[0].effect.message or "")

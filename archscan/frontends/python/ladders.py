@@ -30,8 +30,8 @@ from archscan.frontends.python.names import lookup
 from archscan.frontends.python.notes import quirk_in
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.scopes import Scope as BlockScope
+from archscan.frontends.python.syntax import arguments, if_arms, inner, operands, place, statements, template, text
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import if_arms, inner, operands, place, statements, text
 from archscan.frontends.python.tables import asks_table
 from archscan.frontends.python.values import depends, is_constant
 from archscan.model.gate import Does, Effect, Gate, Kind
@@ -107,7 +107,10 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         replace(arm, effect=overridden(arm.effect, environment)) if arm.effect.refuses else arm
         for arm in arms_of(scan, parts, answers, reach, frame)
     )
-    arms = tuple(replace(arm, effect=_turned_away(arm.effect, path)) for arm in arms)
+    arms = tuple(
+        replace(arm, effect=_turned_away(_refusing(scan, arm.effect, block, frame), path))
+        for arm, (_, block, _) in zip(arms, parts, strict=True)
+    )
     rest = caught(_rest(ladder, path), path)
     has_else = any(a.is_else for a in arms)
     first = next(i for i, a in enumerate(answers) if a.arch)
@@ -153,6 +156,18 @@ def _result(block: Node) -> Node | None:
 def _returned(statement: Node) -> Node | None:
     values = operands(statement) if statement.type == "return_statement" else []
     return inner(values[0]) if values else None
+
+
+def _refusing(scan: ModulePass, effect: Effect, block: Node, frame: Frame) -> Effect:
+    """The effect of an arm that returns what a helper gives: `return self._unsupported("no kernel")` may refuse."""
+    last = statements(block)[-1:]
+    call = _returned(last[0]) if last and effect.does is Does.RETURNS else None
+    if call is None or call.type != "call":
+        return effect
+    value = scan.interpreter.evaluate(call, frame)
+    value = value[0] if isinstance(value, tuple) and len(value) == 2 else value
+    told = next((t for argument in arguments(call)[0] if (t := template(argument)) is not None), None)
+    return replace(effect, does=Does.REFUSES, message=told) if value is False else effect
 
 
 def _turned_away(effect: Effect, path: list[Node]) -> Effect:

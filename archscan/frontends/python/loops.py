@@ -98,8 +98,15 @@ def loop_names(interpreter: Interpreter, target: Node, item: Value) -> dict[str,
     """What the target of a loop or comprehension binds for one item; None = nobody knows the item."""
     if target.type == "identifier":
         return {text(target): Unknown((text(target),)) if item is None else item}
-    parts = [part for part in operands(target) if part.type == "identifier"]
-    if item is None:
-        return {text(part): Unknown((text(part),)) for part in parts}
     lanes = interpreter.lanes
-    return {text(p): lanes.lift(lambda v, at=at: item_of(v, at, lanes), item) for at, p in enumerate(parts)}
+    found: dict[str, Value] = {}
+    for at, part in enumerate(operands(target)):
+        inside = None if item is None else lanes.lift(lambda v, at=at: item_of(v, at, lanes), item)
+        if part.type == "identifier":
+            found[text(part)] = Unknown((text(part),)) if item is None else inside
+        elif part.type in _NESTED:
+            found.update(loop_names(interpreter, part, inside))
+    return found
+
+
+_NESTED = ("tuple_pattern", "list_pattern", "pattern_list")

@@ -11,6 +11,7 @@ from archscan.frontends.python.blocks import ends
 from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.frames import DEPTH, END, MISSING, NO_SCOPE, STEPS, Frame, distinct
 from archscan.frontends.python.lanewise import binary, items_of
+from archscan.frontends.python.loops import loop_names
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.operations import BUILTINS, item_of
 from archscan.frontends.python.scopes import Binding, Chain, chain_of
@@ -347,7 +348,7 @@ def _looped(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:
     assert binding.value is not None
     items = items_of(interpreter.lanes, interpreter.evaluate(binding.value, frame))
     if items is not None and len(items) == 1:
-        return items[0] if binding.node.type == "identifier" else item_of(items[0], binding.index, interpreter.lanes)
+        return loop_names(interpreter, binding.node, items[0]).get(binding.name, Unknown((binding.name,)))
     if items is not None and all(is_constant(item) for item in items):
         return Unknown((binding.name,))  # conditions on it are asked for each item
     words = binding.value.text or b""

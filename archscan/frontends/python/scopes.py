@@ -111,6 +111,8 @@ class Scope:
             for index, item in enumerate(operands(target)):
                 if item.type in ("identifier", "attribute"):
                     self._add(text(item), "unpack" if kind == "assign" else kind, node, value, chain, index)
+                elif kind == "loop":
+                    self._target(item, node, value, chain, kind)
 
     def _definition(self, node: Node, chain: Chain) -> None:
         inner = field(node, "definition") if node.type == "decorated_definition" else node
