@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from archscan.catalog import load
+from archscan.frontends.protocol import Context
+from archscan.frontends.python import PythonFrontEnd
+from archscan.model.facts import Source
 from archscan.model.gate import Kind
+from archscan.model.settings import ScanSettings
 from tests.test_python_cases import gates, no, yes
 
 PARSER = """
@@ -125,3 +130,40 @@ def can_run(sm_version):
 """
     (gate,) = gates(text)
     assert gate.arms[0].effect.refuses and "built for 100" in (gate.arms[0].effect.message or "")
+
+
+def test_predicates_and_flags_in_tables() -> None:
+    text = """
+import torch
+CC = torch.cuda.get_device_capability()
+HOPPER = CC[0] == 9
+
+FEATURES = {
+    "fp8": lambda: CC >= (8, 9),
+    "text": lambda: "CC",
+}
+
+def launch(x):
+    config = {
+        "launch_pdl": HOPPER,
+    }
+    return run(x, **config)
+"""
+    assert [(g.kind, min(yes(g))) for g in gates(text)] == [(Kind.FLAG, 90), (Kind.RETURNED_TRUTH, 89)]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ('os.environ["TORCH_CUDA_ARCH_LIST"] = os.getenv("TORCH_CUDA_ARCH_LIST", "9.0")\n', 1),
+        ('if os.getenv("NO_SM90"):\n    os.environ["X_ARCH_LIST"] = os.getenv("X_ARCH_LIST", "8.0")\n', 0),
+        ('os.environ["TORCH_CUDA_ARCH_LIST"] = os.getenv("TORCH_CUDA_ARCH_LIST", "9.0+PTX;5.0+PTX")\n', 0),
+    ],
+)
+def test_default_of_one_architecture(text: str, count: int) -> None:
+    path = "setup.py"
+    source = Source(path, ("import os\n" + text + "ext = CUDAExtension('x')\n").encode(), path)
+    front, where = PythonFrontEnd(), Context(load(), ScanSettings())
+    index = front.index(source, where)
+    found = front.gates(index, front.link({path: index}, where), where).gates
+    assert [g.kind for g in found] == [Kind.BUILD_LIST] * count

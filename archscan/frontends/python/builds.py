@@ -106,7 +106,8 @@ def _default(node: Node, writer: _Writer) -> Gate | None:
     texts = [node] if whole is node else [c for c in whole.named_children if c.type == "string"]
     entries = [e for t in texts for e in _ENTRIES.split(_content(t)) if e]
     found = [entry_images(entry, writer.catalog) for entry in entries]
-    if len(entries) < 2 or any(images is None for images in found):
+    alone = len(entries) == 1 and bool(environment) and not _is_switched_off(whole)
+    if (len(entries) < 2 and not alone) or any(images is None for images in found):
         return None
     makes_ptx = writer.makes_ptx
     images = tuple(
@@ -117,6 +118,17 @@ def _default(node: Node, writer: _Writer) -> Gate | None:
     targets = {i.target.sm for i in images}
     images += tuple(i for i in writer.written if i.ptx and i.target.sm in targets)
     return writer.gate(whole, images, name, environment)
+
+
+def _is_switched_off(node: Node) -> bool:
+    """Whether a default is for those who set another variable: `if int(os.getenv("NO_SM90", 0)): ...`."""
+    below, current = node, node.parent
+    while current is not None:
+        condition = child(current, "condition") if current.type == "if_statement" else None
+        if condition is not None and below == child(current, "consequence") and "env" in text(condition):
+            return True
+        below, current = current, current.parent
+    return False
 
 
 def _is_looked_up(name: str, data: bytes) -> bool:

@@ -141,13 +141,15 @@ def visit_assignment(scan: ModulePass, path: list[Node]) -> None:
 
 def _is_kept(path: list[Node]) -> bool:
     """Whether a name's value is returned or stored where nobody sees what becomes of it."""
-    below = path[-1]
+    below, named = path[-1], False
     for node in reversed(path[:-1]):
+        named = named or node.type == "pair"
         if node.type == "return_statement":
             return True
         if node.type == "assignment":
             left = child(node, "left")
-            return left is not None and left.type in ("attribute", "subscript") and below == child(node, "right")
+            stored = left is not None and (named or left.type in ("attribute", "subscript"))
+            return stored and below == child(node, "right")
         if node.type not in ("dictionary", "pair", "list", "tuple", "expression_list"):
             return False
         if node.type == "pair" and below != child(node, "value"):
@@ -168,6 +170,21 @@ def _flag_gate(scan: ModulePass, path: list[Node], value: Value, related: tuple[
     rest = Effect(Does.ASSIGNS, line_of(node), None, "False")
     spot = focus(scan.interpreter, inner(right), frame)
     scan.add(gate_of(scan, Kind.FLAG, spot, (arm,), rest, related, reach, path, frame))
+
+
+def visit_lambda(scan: ModulePass, path: list[Node]) -> None:
+    """A predicate kept in a table: `"fp8": lambda: capability >= (8, 9)`."""
+    node, body = path[-2], inner(path[-1])
+    is_kept = len(path) > 2 and path[-3].type in ("pair", "list", "tuple")
+    if is_kept and body.type in _CONDITIONS and scan.once(node, "lambda"):
+        does, rest = (
+            Effect(Does.RETURNS, line_of(node), None, "True"),
+            Effect(Does.REFUSES, line_of(node), None, "False"),
+        )
+        simple(scan, path, body, Kind.RETURNED_TRUTH, does, rest)
+
+
+_CONDITIONS = ("comparison_operator", "boolean_operator", "not_operator")
 
 
 def visit_filter(scan: ModulePass, path: list[Node]) -> None:
@@ -201,4 +218,4 @@ def _ternary(node: Node) -> tuple[list[tuple[Node, Node]], Node]:
 
 
 def _is_condition(node: Node) -> bool:
-    return node.type in ("comparison_operator", "boolean_operator", "not_operator", "call")
+    return node.type in _CONDITIONS or node.type == "call"

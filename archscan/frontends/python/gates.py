@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from archscan.frontends.python.decisions import (
     visit_assignment,
     visit_conditional,
     visit_filter,
+    visit_lambda,
     visit_return,
 )
 from archscan.frontends.python.evaluate import Interpreter
@@ -40,6 +42,7 @@ _COMMON = frozenset(
 )
 
 
+_KEY = re.compile(rb"""\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
 _DEEPEST = 400  # nodes around a place: a sum of thousands is as deep, and each of its terms would be gone down to
 
 
@@ -211,7 +214,9 @@ class ModulePass:
     def _in_noise(self, offset: int) -> bool:
         start = self.module.data.rfind(b"\n", 0, offset) + 1
         line = self.module.data[start : self.module.data.find(b"\n", offset)].strip()
-        return line.startswith((b"#", b"from ", b"import ", b'"', b"'"))
+        if line.startswith((b'"', b"'")):
+            return _KEY.match(self.module.data, start, offset) is None
+        return line.startswith((b"#", b"from ", b"import "))
 
     def spread_name(self, name: str, node: Node, path: list[Node]) -> list[int]:
         """Looks at every use of an assigned name; where they are."""
@@ -265,6 +270,7 @@ _VISITORS = {
     "return_statement": visit_return,
     "assignment": visit_assignments,
     "if_clause": visit_filter,
+    "lambda": visit_lambda,
     "match_statement": visit_match,
     "function_definition": visit_bound_method,
     "keyword_argument": visit_keywords,
