@@ -335,3 +335,53 @@ def test_flags_appended_to_one_text_are_one_list() -> None:
         'set(CMAKE_CUDA_FLAGS "${CODES}")\n'
     )
     assert [(line, says(g, "sm_90"), says(g, "sm_100")) for line, g in found.items()] == [(1, "yes", "no")]
+
+
+MAJORS = """if(NOT DEFINED CC)
+  set(CC "12.0")
+endif()
+string(REPLACE "." "" NUMBER "${CC}")
+math(EXPR MAJOR "${NUMBER} / 10")
+if(MAJOR EQUAL 9)
+  set(KERNELS hopper.cu)
+elseif(MAJOR EQUAL 8)
+  set(KERNELS mma.cu)
+else()
+  message(FATAL_ERROR "no kernels for ${CC}")
+endif()
+"""
+
+
+def test_a_suffix_in_an_expression_is_an_error_and_no_number() -> None:
+    gate = gates(MAJORS)[6]
+    assert [says(gate, name) for name in ("sm_90", "sm_90a", "sm_120a")] == ["yes", "no", "no"]
+    assert says(gate, "sm_120a", 2) == "yes"
+
+
+def test_the_pattern_that_drops_an_entry_is_the_gate() -> None:
+    text = """set(ARCHS "8.0;9.0;12.0")
+foreach(a IN LISTS ARCHS)
+  if(a MATCHES "^([0-9])\\\\.([0-9])$")
+    list(APPEND NUMBERS "${CMAKE_MATCH_1}${CMAKE_MATCH_2}-real")
+  endif()
+endforeach()
+set(CMAKE_CUDA_ARCHITECTURES ${NUMBERS})
+"""
+    gate = gates(text)[3]
+    assert says(gate, "sm_120") == "no" and says(gate, "sm_90") == "yes"
+    assert [r.line for r in gate.related] == [1]
+    assert 3 not in gates(text.replace("[0-9])\\\\.", "[0-9]+)\\\\."))
+
+
+def test_what_a_gate_sets_is_no_gate_again() -> None:
+    text = """set(ARCHS "75;80;90" CACHE STRING "")
+foreach(arch IN LISTS ARCHS)
+  if(arch GREATER_EQUAL 80)
+    list(APPEND ASYNC ${arch})
+  endif()
+endforeach()
+if(ASYNC)
+  list(APPEND SOURCES async.cu)
+endif()
+"""
+    assert [line for line, gate in gates(text).items() if gate.kind is Kind.IF] == [3]

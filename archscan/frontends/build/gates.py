@@ -118,8 +118,13 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
     if not truth.yes:
         return None
     universe = evaluated.catalog.universe
-    place = _place(evaluated.data, first.start, group[0].end)
+    place, shown = _place(evaluated.data, first.start, group[0].end), _shown(group)
     users = sorted({offset for literal in group for offset in _users(evaluated, literal)})
+    related = _related(evaluated, group, users, asked)
+    dropping = _dropping(evaluated, users) if _by_membership(evaluated, group).yes & truth.no else None
+    if dropping is not None:
+        related = (Related(evaluated.path, place.line, Role.DEFINITION, f"named in {shown[:80]}"),)
+        place, shown = _place(evaluated.data, dropping.start, dropping.end), _condition_text(evaluated, dropping)
     return Gate(
         path=evaluated.path,
         layer=Layer.BUILD,
@@ -128,7 +133,7 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
         arms=(
             Arm(
                 place=place,
-                condition=_shown(group),
+                condition=shown,
                 own=own if not asked else truth,
                 truth=truth,
                 assumed=truth if truth is not own else Truth(truth.yes | truth.unknown(universe.device), truth.no),
@@ -139,10 +144,17 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
             ),
         ),
         rest=_refusal(evaluated, users, first),
-        related=_related(evaluated, group, users, asked),
+        related=related,
         near=_near(evaluated.data, first.start),
         symbols=tuple(dict.fromkeys(literal.name for literal in group if literal.name)),
     )
+
+
+def _dropping(evaluated: Evaluated, users: list[int]) -> Command | None:
+    """The pattern in a loop that entries are put to: what it does not match is dropped, though the list names it."""
+    heads = [b.parts[0].head for b in _blocks(evaluated.listfile.body) if b.parts[0].head.start in users]
+    patterns = [head for head in heads if any(argument.text == "MATCHES" for argument in head.arguments)]
+    return patterns[0] if len(patterns) == 1 else None
 
 
 def _sms(group: Iterable[Literal]) -> set[int]:
@@ -301,8 +313,28 @@ def _conditions(evaluated: Evaluated) -> list[Gate]:
     """One gate for each if() whose answers depend on the requested architecture itself."""
     blocks = {block.parts[0].head.start: block for block in _blocks(evaluated.listfile.body)}
     offsets = dict.fromkeys(offset for trace in evaluated.traces.values() for offset in trace.branches)
-    made = [_condition(evaluated, blocks[offset]) for offset in offsets if offset in blocks]
-    return [gate for gate in made if gate is not None]
+    asked = [blocks[offset] for offset in offsets if offset in blocks]
+    made = [(block, gate) for block in asked if (gate := _condition(evaluated, block)) is not None]
+    told = [gate for block, gate in made if _set_by(block, gate, made)]
+    return [gate for _, gate in made if gate not in told]
+
+
+def _set_by(block: Block, gate: Gate, made: list[tuple[Block, Gate]]) -> bool:
+    """Whether an earlier gate sets what a condition asks for, for the same targets: `if(FP4_ARCHS)` after its list."""
+    name = re.fullmatch(r"(?:\$\{)?([A-Za-z_]\w*)\}?", gate.arms[0].condition)
+    for other, first in made if name else ():
+        if other.parts[0].head.start >= block.parts[0].head.start:
+            continue
+        for part, arm in zip(other.parts, first.arms, strict=True):
+            if arm.truth == gate.arms[0].truth and name is not None and name[1] in _assigned(part):
+                return True
+    return False
+
+
+def _assigned(part: Part) -> set[str]:
+    """The variables that a branch sets or appends to."""
+    words = [[a.text for a in c.arguments[:2]] for c in _commands(part.body) if c.name in ("set", "list")]
+    return {name for found in words for name in found[:1] + (found[1:] if found[:1] == ["APPEND"] else [])}
 
 
 def _condition(evaluated: Evaluated, block: Block) -> Gate | None:

@@ -245,8 +245,9 @@ class _Interpreter:
             words = [word for argument in part.head.arguments for word in self.words(argument)]
             condition = Condition(words, self.find, self.defined)
             found.append(condition.answer())
+            made_of = frozenset(o for word in words for o in (self.find(word.name) or word.value).origins)
             for index, group in enumerate(condition.groups):
-                self.assign(f"CMAKE_MATCH_{index}", Value(group))
+                self.assign(f"CMAKE_MATCH_{index}", Value(group, made_of))
         self.note_condition(block, tuple(found))
         return tuple(found)
 

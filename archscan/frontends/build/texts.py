@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 
 from archscan.frontends.build import patterns
@@ -131,7 +132,12 @@ def math(values: list[Value]) -> Assigned:
         tree = ast.parse((words[2] or "x")[:200], mode="eval").body
         return {words[1]: Value(str(_number(tree)), origins)}
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, OverflowError):
+        if words[2] is not None and not all(map(_INTEGER.fullmatch, re.findall(r"\w+", words[2]))):
+            return {words[1]: Value("", origins)}  # `120a / 10` is an error, and sets nothing
         return {words[1]: Value(None, origins, ("math()",))}
+
+
+_INTEGER = re.compile(r"\d+|0[xX][0-9a-fA-F]+")
 
 
 def _number(node: ast.expr) -> int:
