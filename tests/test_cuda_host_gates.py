@@ -803,3 +803,16 @@ def test_the_toolkit_is_known_in_code() -> None:
     assert not catalog().universe.members(
         gate("void f(int sm) { if (sm == 90 && CUDART_VERSION < 12000) g(); }").arms[0].assumed.yes
     )
+
+
+def test_a_choice_between_truths_is_one_where_both_agree() -> None:
+    found = gate("bool f(int arch, bool wide) {\n  return wide ? arch >= 100 : arch >= 90;\n}\n")
+    assert admits(found.arms[0]) >= FROM_90 - {90}
+    assert 90 not in {t.sm for t in catalog().universe.members(found.arms[0].truth.yes | found.arms[0].truth.no)}
+
+
+def test_an_answer_of_a_helper_that_is_handed_on() -> None:
+    helper = "bool TargetHasSMVersionGE(Target t, int v) { int arch = GetArchInt(t); return arch >= v; }\n"
+    code = f"{helper}void f(Target t) {{\n  if (TargetHasSMVersionGE(t, 90)) a();\n}}\nvoid g(Target t) {{\n"
+    found = gate(code + "  bool wide = TargetHasSMVersionGE(t, 100);\n  b(wide);\n}\n", 6)
+    assert admits(found.arms[0]) == FROM_90 - {90}

@@ -612,7 +612,8 @@ def chosen(condition: Verdict, yes: Value, no: Value) -> Value:
     if yes.basis.arch != no.basis.arch:
         kept = yes if yes.basis.arch else no
         return replace(kept, soft=kept.covered, basis=kept.basis | condition.basis)
-    return Value((), 0, yes.basis | no.basis | condition.basis)
+    agreed = paired(yes, no, lambda a, b: a if a == b else None)
+    return agreed.based(condition.basis)
 
 
 def deciding_line(function: Function) -> int:

@@ -216,8 +216,13 @@ class Flow:
     def _as_flag(self, statement: Assign, value: Value) -> Value:
         """A truth kept in a local name remembers where it was decided."""
         expr = statement.value
-        truth = expr is not None and expr.op in (Op.BINARY, Op.UNARY) and expr.name in BOOLEAN
-        if expr is None or not truth or not value.basis.arch or "." in statement.targets[0]:
+        asked = self.recorder.predicates if self.recorder else frozenset()
+        if (
+            expr is None
+            or not (is_boolean(expr) or expr.name in asked)
+            or not value.basis.arch
+            or "." in statement.targets[0]
+        ):
             return value
         return value.based(Basis(origins=frozenset({Origin(self.path, expr.place.line, statement.targets[0])})))
 
@@ -428,6 +433,13 @@ class Flow:
             self.live = self.live & Verdict(
                 verdict.truth, Truth(~verdict.truth.no & self.live.assumed.yes, verdict.truth.no)
             )
+
+
+def is_boolean(expr: Expr) -> bool:
+    """Whether an expression is a truth, or a choice between truths."""
+    if expr.op is Op.CHOICE:
+        return all(is_boolean(arm) for arm in expr.args[1:])
+    return expr.op in (Op.BINARY, Op.UNARY) and expr.name in BOOLEAN
 
 
 def _not_taken(condition: Verdict, device: int) -> Verdict:

@@ -45,7 +45,7 @@ _CHECKED = re.compile(  # CHECK_GE(prop.major, 9)
     rb"_(?:eq|ne|lt|le|gt|ge)\([^;{}]*?(?:sm|sm_|cc|arch|major|capability|version|_num),"
     rb"(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])|[\w:]*sm_?\d)"
 )
-_ASKED = (b"is_sm", b"issm", b"hopper(", b"blackwell(", b"ampere(", b"major*10")
+_ASKED = (b"is_sm", b"issm", b"has_sm", b"hassm", b"hopper(", b"blackwell(", b"ampere(", b"major*10")
 _DIVIDED = (b"sm", b"sm_", b"cc", b"arch", b"ersion", b"apability")  # sm / 10
 _VALUES = (
     b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc",

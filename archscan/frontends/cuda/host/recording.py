@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
-from archscan.frontends.cuda.host.flow import always_true, option_verdicts
+from archscan.frontends.cuda.host.flow import always_true, is_boolean, option_verdicts
 from archscan.frontends.cuda.host.names import is_check
 from archscan.frontends.cuda.host.syntax import (
     BOOLEAN,
@@ -130,7 +130,10 @@ class GateRecorder:
                 self.counts.append((scope.function.name, assign.place.start, truth))
         if self._renames(assign, value):
             return
-        if assign.value.op in (Op.BINARY, Op.UNARY) and assign.value.name in BOOLEAN and value.basis.arch:
+        handed = assign.value.op is Op.CALL and assign.value.name in self.predicates
+        if value.basis.arch and (
+            is_boolean(assign.value) or (handed and self._is_truth(assign.value, verdict_of(value), scope))
+        ):
             self._flag(assign.value, assign.targets[0], assign.place, scope, live)
         else:
             self.expression(assign.value, scope, live)
@@ -147,7 +150,7 @@ class GateRecorder:
         expr = statement.value
         if expr is None:
             return
-        boolean = expr.op in (Op.BINARY, Op.UNARY) and expr.name in BOOLEAN
+        boolean = is_boolean(expr)
         if not boolean and not (expr.op is Op.CALL and expr.name in self.predicates):
             self.expression(expr, scope, live)
             return
