@@ -13,6 +13,7 @@ from archscan.judge.said import (
     imaged,
     known_bad,
     memory,
+    named_as_built,
     oversize,
     performance,
     promised,
@@ -241,6 +242,7 @@ def _built(weighed: Weighed) -> Advised | None:
 RULES: tuple[Rule, ...] = (
     workaround,
     _helper,
+    named_as_built,
     _absent,
     _limits,
     memory,

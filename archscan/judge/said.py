@@ -20,6 +20,7 @@ _PART_OF_NAME = re.compile(r"[a-z]_?sm_?\d{2,3}a|sm_?\d{2,3}a_\w", re.I)  # a ta
 _FIRST_OF_ITS_OWN = (
     90  # from there on a generation has instructions that the next lacks: "sm90 and above" is no promise
 )
+_BINARY_FILE = re.compile(r"cubin|fat_?bin|images?|binar(?:y|ies)", re.I)
 _FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 
 
@@ -108,7 +109,9 @@ def _picked(weighed: Weighed) -> tuple[Image, ...]:
         return named_images(case.gate.rest.value or "")
     listed = (arm.condition,) if case.gate.kind is Kind.ALLOW_LIST else ()
     picked = " ".join((arm.effect.value or "", *arm.calls, *listed))
-    return named_images(picked) if case.words.binary or _PART_OF_NAME.search(picked) else ()
+    file = case.gate.path.rpartition("/")[2]
+    binary = case.words.binary or _PART_OF_NAME.search(picked) or _BINARY_FILE.search(file)
+    return named_images(picked) if binary and "flag" not in picked.lower() else ()
 
 
 def required(weighed: Weighed) -> Advised | None:
@@ -126,21 +129,23 @@ def required(weighed: Weighed) -> Advised | None:
 
 
 def promised(weighed: Weighed) -> Advised | None:
-    """The text beside it says that the target will do: as new as it asks for, or named among what was built."""
-    case, own = weighed.case, weighed.selection.sm
-    if case.words.lacks:
+    """The text beside it asks for no newer chip than the target."""
+    own = weighed.selection.sm
+    if weighed.case.words.lacks:
         return None
     for floor in _stated(weighed):
         if floor.sm == own or (floor.newer and floor.sm < min(own, _FIRST_OF_ITS_OWN)):
             return Advised(
                 Advice.WIDEN_SAFE, weighed.today, "the text beside it says that the target will do", floor.said
             )
-    built = re.search(
-        rf"(?<!not )(?<!never )\b(?:builds|built|compiled|shipped|images)\b[^.\n]*\bsm_?{own}[af]?\b",
-        case.gate.near,
-        re.I,
-    )
-    if built is None:
+    return None
+
+
+def named_as_built(weighed: Weighed) -> Advised | None:
+    """The text beside it names the target among what was built, and no code says otherwise."""
+    own, needs = weighed.selection.sm, weighed.case.needs
+    listed = rf"(?<!not )(?<!never )\b(?:builds|built|compiled|shipped|images)\b[^.\n]*\bsm_?{own}[af]?\b"
+    if needs.sure or weighed.case.words.lacks or not re.search(listed, weighed.case.gate.near, re.I):
         return None
     return Advised(Advice.WIDEN_SAFE, weighed.today, "the text beside it names the target as built", f"sm_{own}")
 
