@@ -96,7 +96,7 @@ def class_member(interpreter: Interpreter, cls: ClassV, name: str, receiver: Val
     """A class attribute through the bases, methods bound to the receiver; MISSING if there is none."""
     for owner in mro(interpreter, cls):
         frame = interpreter.class_frame(owner)
-        if name in frame.scope.bindings:
+        if frame.scope.holds(name):
             value = resolve(interpreter, name, frame, END)
             return _bind(interpreter, value, frame.scope.bindings[name][-1], receiver)
     return MISSING
@@ -138,7 +138,7 @@ def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) ->
         value = _set_in_init(interpreter, owner, frame, instance, name)
         if value is not MISSING:
             return value
-    held = next((f for f in map(interpreter.class_frame, classes) if name in f.scope.bindings), None)
+    held = next((f for f in map(interpreter.class_frame, classes) if f.scope.holds(name)), None)
     if held is not None and _is_switch(held.scope.bindings[name]):
         return Unknown((name,))
     return class_member(interpreter, instance.cls, name, instance)
@@ -152,7 +152,7 @@ def _is_switch(bindings: list[Binding]) -> bool:
 
 def _set_in_init(interpreter: Interpreter, owner: ClassV, frame: Frame, instance: InstanceV, name: str) -> Value:
     for method in ("__init__", "__post_init__", "setup"):
-        for binding in frame.scope.bindings.get(method, ()):
+        for binding in frame.scope.of(method):
             if binding.kind != "def" or binding.value is None:
                 continue
             inner_frame = interpreter.entry_frame(owner.module, binding.value, frame)

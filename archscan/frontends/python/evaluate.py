@@ -59,8 +59,7 @@ class Interpreter:
         key = ("class", cls.node.start_byte)
         found = cls.module.memo.get(key)
         if found is None:
-            body = child(cls.node, "body") or cls.node
-            found = Frame(cls.module, Scope(body), cls.frame, is_class=True, owner=cls)
+            found = Frame(cls.module, cls.module.class_scope(cls.node), cls.frame, is_class=True, owner=cls)
             cls.module.memo[key] = found
         return found  # type: ignore[no-any-return]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -66,7 +66,7 @@ class Module:
     def forget(self) -> None:
         """Drops the text and its trees: what is needed again is read and parsed again."""
         self.memo.clear()
-        for name in ("data", "root", "scope", "_pieces", "_waiting"):
+        for name in ("data", "root", "scope", "_pieces"):
             self.__dict__.pop(name, None)
 
     def names(self, name: str) -> bool:
@@ -74,10 +74,23 @@ class Module:
         return "scope" in self.__dict__ or self._has_stars or name.encode() in self.data
 
     @cached_property
-    def globals(self) -> frozenset[str]:
-        """The top-level names that functions assign to."""
-        found = _GLOBAL.findall(self.data) if b"global " in self.data else []
-        return frozenset(name.strip().decode("utf-8", "replace") for names in found for name in names.split(b","))
+    def globals(self) -> dict[str, list[int]]:
+        """The top-level names that functions assign to, and where these say so."""
+        found: dict[str, list[int]] = {}
+        for match in _GLOBAL.finditer(self.data) if b"global " in self.data else ():
+            for name in match[1].decode("utf-8", "replace").split(","):
+                found.setdefault(name.strip(), []).append(match.start(1))
+        return found
+
+    def setters(self, name: str) -> list[Node]:
+        """The top-level functions that assign to a global name."""
+        found: dict[int, Node] = {}
+        for offset in self.globals.get(name, ()):
+            path = self.descend(offset)
+            holder = next((n for n in path if n.type in ("function_definition", "class_definition")), None)
+            if holder is not None and holder.type == "function_definition":
+                found[holder.start_byte] = holder
+        return list(found.values())
 
     @cached_property
     def _has_stars(self) -> bool:
@@ -98,26 +111,40 @@ class Module:
     @cached_property
     def scope(self) -> Scope:
         scope = Scope(self.root)
-        scope.recover = self._recover
+        scope.recover = self._recovery(scope, self._cut.definitions)
         return scope
 
-    def _recover(self, name: str) -> bool:
-        """Adds the bindings of a definition that was left out at first; whether there is one."""
-        pieces = self._waiting.pop(name, ())
-        for piece in pieces:
-            for bound, bindings in Scope(self._piece(piece)).bindings.items():
-                known = self.scope.bindings.setdefault(bound, [])
-                known.extend(bindings)
-                known.sort(key=lambda binding: binding.node.start_byte)
-        return bool(pieces)
+    def class_scope(self, node: Node) -> Scope:
+        """The scope of a class body; its methods that were left out are parsed when they are asked for."""
+        scope = Scope(node.child_by_field_name("body") or node)
+        if self._cut.methods and _is_top(node):
+            scope.recover = self._recovery(scope, self._cut.methods_of(node.start_byte))
+        return scope
 
-    @cached_property
-    def _waiting(self) -> dict[str, list[Piece]]:
-        """The definitions that the scope does not hold yet, by name."""
-        found: dict[str, list[Piece]] = {}
-        for piece in self._cut.definitions:
-            found.setdefault(piece.name, []).append(piece)
-        return found
+    def _recovery(self, scope: Scope, left_out: Iterable[Piece]) -> Callable[[str], bool]:
+        """A function that adds to a scope what was left out of it under a name, and says whether there was anything."""
+        waiting: dict[str, list[Piece]] = {}
+        for piece in left_out:
+            waiting.setdefault(piece.name, []).append(piece)
+
+        def recover(name: str) -> bool:
+            pieces = waiting.pop(name, ())
+            for piece in pieces:
+                scope.take(Scope(self._body(piece)), piece.start)
+            return bool(pieces)
+
+        return recover
+
+    def _body(self, piece: Piece) -> Node:
+        """Where what was left out stands: the module, or the class of a method."""
+        root = self._piece(piece)
+        return _class_body(root) or root if len(piece.ranges) > 1 and piece in self._cut.methods else root
+
+    def functions(self, named: re.Pattern[str]) -> list[Node]:
+        """The top-level functions whose names match, the last one of each name."""
+        names = dict.fromkeys((*self.scope.bindings, *(piece.name for piece in self._cut.definitions)))
+        found = [self.scope.of(name)[-1:] for name in names if named.search(name)]
+        return [b.value for some in found for b in some if b.kind == "def" and b.value is not None]
 
     def _piece(self, piece: Piece) -> Node:
         key = ("piece", piece.start)
@@ -142,6 +169,22 @@ class Module:
         classes = [i for i, node in enumerate(whole) if node.type == "class_definition"]
         body = whole[classes[0]].child_by_field_name("body") if classes else None
         return [*whole[: classes[0] + 1], body, *path[depth + 2 :]] if body is not None else path
+
+
+def _is_top(node: Node) -> bool:
+    """Whether a definition stands at the top of its module, decorated or not."""
+    above = node.parent
+    above = above.parent if above is not None and above.type == "decorated_definition" else above
+    return above is not None and above.parent is None
+
+
+def _class_body(root: Node) -> Node | None:
+    """The body of the class that is all of a tree."""
+    for node in root.named_children:
+        held = node.child_by_field_name("definition") if node.type == "decorated_definition" else node
+        if held is not None and held.type == "class_definition":
+            return held.child_by_field_name("body")
+    return None
 
 
 class Graph:

@@ -154,10 +154,7 @@ def resolve(interpreter: Interpreter, name: str, frame: Frame, position: int) ->
 
 def _set_by_functions(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     """The value that a function gives a global name: the one that asks for the target, if there is one."""
-    for bindings in list(frame.scope.bindings.values()):
-        function = bindings[-1].value if bindings[-1].kind == "def" else None
-        if function is None or re.search(rb"\bglobal\s[^\n]*\b" + name.encode() + rb"\b", function.text or b"") is None:
-            continue
+    for function in frame.module.setters(name):
         inside = interpreter.entry_frame(frame.module, function, frame)
         value = resolve(interpreter, name, inside, END) if name in inside.scope.bindings else MISSING
         if depends(value):

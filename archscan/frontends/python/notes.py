@@ -119,13 +119,10 @@ def shared_bytes(interpreter: Interpreter, module: Module, frame: Frame, selecto
     own = [name for name, _ in parameters(selector)]
     if not tiles:
         return None
-    for name, bindings in module.scope.bindings.items():
-        last = bindings[-1]
-        if last.kind != "def" or last.value is None or not _SHARED.search(name):
-            continue
-        wanted = [p for p, default in parameters(last.value) if default is None]
+    for node in module.functions(_SHARED):
+        wanted = [p for p, default in parameters(node) if default is None]
         free = [p for p in wanted if p not in own]
-        function = FuncV(module, last.value, interpreter.module_frame(module))
+        function = FuncV(module, node, interpreter.module_frame(module))
         sizes = [
             size
             for tile, bounds in tiles

@@ -50,6 +50,15 @@ class Scope:
         """The bindings of a name, none if it has none."""
         return self.bindings[name] if self.holds(name) else []
 
+    def take(self, other: Scope, start: int) -> None:
+        """Adds the bindings of another scope that begin at an offset or after it."""
+        for name, bindings in other.bindings.items():
+            added = [binding for binding in bindings if binding.node.start_byte >= start]
+            if added:
+                known = self.bindings.setdefault(name, [])
+                known += added
+                known.sort(key=lambda binding: binding.node.start_byte)
+
     def _block(self, block: Node, chain: Chain) -> None:
         for statement in statements(block):
             self._statement(statement, chain)

@@ -11,9 +11,11 @@ _METHOD = re.compile(rb"\n    [A-Za-z_@]")
 _DEFINES = re.compile(rb"[ \t]*(?:def|class|async|@)")
 _CLASS = re.compile(rb"^class[ \t]", re.MULTILINE)
 _NAMED = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
-_SMALL = 1200  # bytes: what is smaller is not worth leaving out
+_SMALL = 400  # bytes: what is smaller is not worth leaving out
 _FAR = 1000  # bytes looked back for the end of a statement, over the comments behind it
-_WHOLE = 12_000  # files and classes up to this size are parsed as they are
+_WHOLE = 4_000  # files up to this size are parsed as they are
+_LARGE = 12_000  # classes that are asked for the architecture have all their methods up to this size
+_SMALL_METHOD = 1200
 
 Span = tuple[int, int]
 
@@ -40,13 +42,21 @@ class Cut:
         """The method left out around an offset."""
         return _around(self.methods, offset)
 
+    def methods_of(self, offset: int) -> list[Piece]:
+        """The methods left out of the class at an offset."""
+        holder = self.definition(offset)
+        if holder is None:
+            return []
+        first = bisect_left(self.methods, holder.start, key=lambda piece: piece.start)
+        return [piece for piece in self.methods[first:] if piece.start < holder.end]
+
     def definition(self, offset: int) -> Piece | None:
         """The definition left out around an offset."""
         return _around(self.definitions, offset)
 
 
 def cut(data: bytes, triggers: tuple[int, ...]) -> Cut:
-    """Everything but the large definitions; of large classes, the large methods that hold no trigger are left out."""
+    """Everything but the definitions of some size; of classes, the large methods that hold no trigger are left out."""
     if len(data) <= _WHOLE:
         return Cut()
     definitions: list[Piece] = []
@@ -54,8 +64,8 @@ def cut(data: bytes, triggers: tuple[int, ...]) -> Cut:
     for start, mark, end in _segments(data, 0, len(data), _TOP):
         if end - start <= _SMALL or not _DEFINES.match(data, mark) or not _is_alone(data, mark, end):
             continue
-        is_split = _holds(triggers, start, end) and _is_large_class(data, mark, end)
-        inside = _methods(data, mark, end, triggers) if is_split else []
+        large = _LARGE if _holds(triggers, start, end) else _WHOLE
+        inside = _methods(data, mark, end, triggers) if end - mark > large and _is_class(data, mark, end) else []
         ranges = _complement([(m.start, m.end) for m in inside], start, end)
         definitions.append(Piece(_name(data, mark, end), start, end, ranges))
         methods += inside
@@ -69,8 +79,8 @@ def _is_alone(data: bytes, start: int, end: int) -> bool:
     return head is not None and _TOP.search(data, head.end(), end - 1) is None
 
 
-def _is_large_class(data: bytes, start: int, end: int) -> bool:
-    return end - start > _WHOLE and _CLASS.search(data, start, min(end, start + 400)) is not None
+def _is_class(data: bytes, start: int, end: int) -> bool:
+    return _CLASS.search(data, start, min(end, start + 400)) is not None
 
 
 def _methods(data: bytes, start: int, end: int, triggers: tuple[int, ...]) -> list[Piece]:
@@ -78,7 +88,7 @@ def _methods(data: bytes, start: int, end: int, triggers: tuple[int, ...]) -> li
     found: list[Piece] = []
     parts = _segments(data, start, end, _METHOD)
     for a, mark, b in parts[1:]:
-        if _DEFINES.match(data, mark) and b - a > _SMALL and not _holds(triggers, a, b):
+        if _DEFINES.match(data, mark) and b - a > _SMALL_METHOD and not _holds(triggers, a, b):
             found.append(Piece(_name(data, mark, b), a, b, ((start, parts[0][2]), (a, b))))
     return found
 
@@ -102,13 +112,15 @@ def _segments(data: bytes, start: int, end: int, boundary: re.Pattern[bytes]) ->
 
 
 def _above(data: bytes, begin: int, mark: int) -> int:
-    """Where the comments begin that stand right above a statement."""
+    """Where the comments begin that stand above a statement and behind the one before."""
+    above = mark
     while mark > begin:
-        line = data.rfind(b"\n", begin, mark - 1) + 1
-        if line <= begin or not data[line:mark].lstrip(b" \t").startswith(b"#"):
+        mark = data.rfind(b"\n", begin, mark - 1) + 1
+        words = data[mark:above].lstrip()
+        if mark <= begin or words[:1] not in (b"#", b""):
             break
-        mark = line
-    return mark
+        above = mark if words else above
+    return above
 
 
 def _closed(data: bytes, begin: int, mark: int) -> bool:
