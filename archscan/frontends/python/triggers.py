@@ -41,7 +41,8 @@ _TOP = re.compile(rb"\n(?=[^\s])")
 _FAR = 4000  # bytes: what is farther from a definition is not asked for it
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TRIGGER = re.compile(
-    rb"(?i:.*(?:capabilit|compute_cap|supported_major|blackwell|hopper|ampere|gencode|supports?_pdl).*|_*(?:is|has)_ada)"
+    rb"(?i:.*(?:capabilit|compute_cap|supported_major|blackwell|hopper|(?-i:[Aa]mpere|AMPERE)|gencode|supports?_pdl).*"
+    rb"|_*(?:is|has)_ada)"
     rb"|_*(?:(?:cc|sm|device|cap|prop|props|capability|arch|compute|cuda|gpu|dev|supported)_)?majors?"
     rb"|cc|cap|CAP|.*_cc|.*_cap|cc_(?:int|major|str)|.*_CCS?"
     rb"|(?:.*[^A-Za-z])?(?i:sm_?\d{2,3}[afx]?|compute_\d+[af]?)(?:[^a-zA-Z0-9].*)?"
