@@ -150,20 +150,18 @@ class Interpreter:
             self.cut(frame, key)
             return Unknown((oneline(node, 60),))
         frame.busy.add(key)
-        outer, self.trace = self.trace, []
-        whole = self.cut_short
+        self.depth += 1
+        trace, mark, whole = self.trace, len(self.trace), self.cut_short
         try:
-            self.depth += 1
-            try:
-                value = handler(self, node, frame)
-            finally:
-                self.depth -= 1
+            value = handler(self, node, frame)
         finally:
+            self.depth -= 1
             frame.busy.discard(key)
             if self._cycles:
                 self.closed(frame, key)
-            mine, self.trace = distinct(self.trace), outer
-        self.trace.extend(mine)
+        mine: tuple[Related, ...] = ()
+        if len(trace) > mark:
+            trace[mark:] = mine = distinct(trace[mark:])
         if whole == self.cut_short:
             frame.memo[key] = (value, mine)
         return value

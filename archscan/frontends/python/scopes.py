@@ -26,10 +26,6 @@ class Binding:
     operator: str = ""  # of an augmented assignment
 
 
-def _nothing(name: str) -> bool:
-    return False
-
-
 class Scope:
     """The bindings of one module, class or function body, by name and in source order."""
 
@@ -39,12 +35,12 @@ class Scope:
         self.stars: list[Binding] = []
         self.loops: dict[str, None] = {}  # names that a loop binds
         self.compounds: dict[int, Node] = {}
-        self.recover: Callable[[str], bool] = _nothing
+        self.recover: Callable[[str], bool] | None = None
         self._block(body, ())
 
     def holds(self, name: str) -> bool:
         """Whether the scope binds the name."""
-        return self.recover(name) or name in self.bindings
+        return (self.recover is not None and self.recover(name)) or name in self.bindings
 
     def of(self, name: str) -> list[Binding]:
         """The bindings of a name, none if it has none."""

@@ -180,13 +180,13 @@ def depends(value: Value) -> bool:
     return isinstance(value, tuple) and any(depends(item) for item in value)
 
 
-def _same(a: Value, b: Value) -> bool:
-    if a is b or type(a) is not type(b):
-        return a is b
-    return bool(a == b) if type(a) in _COMPARABLE or is_constant(a) else False
+def _identity(value: Value) -> object:
+    """What two values share that are one and the same: constants of a type that are equal, or one object."""
+    kind = type(value)
+    return (kind, value) if kind in _COMPARED or is_constant(value) else id(value)
 
 
-_COMPARABLE = frozenset({Unknown, Maybe, ExternalV, Capability})
+_COMPARED = _PLAIN | {Unknown, Maybe, ExternalV, Capability}
 
 
 class Lanes:
@@ -212,12 +212,9 @@ class Lanes:
     def merge(self, parts: Iterable[tuple[Value, int]]) -> Value:
         """Lane values as one value: uniform if all lanes agree."""
         groups: list[tuple[Value, int]] = []
-        places: dict[tuple[type, Value], int] = {}  # of plain constants, found without comparing
+        places: dict[object, int] = {}
         for value, mask in self._flat(parts):
-            if type(value) in _PLAIN:
-                at = places.setdefault((type(value), value), len(groups))
-            else:
-                at = next((i for i, (known, _) in enumerate(groups) if _same(known, value)), len(groups))
+            at = places.setdefault(_identity(value), len(groups))
             if at == len(groups):
                 groups.append((value, mask))
             else:
