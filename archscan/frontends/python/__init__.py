@@ -98,10 +98,10 @@ class PythonFrontEnd:
         extra = [name for name in sorted(asked) if is_asked(module.data, name.encode())]
         gates = ModulePass(project.interpreter, module, project.users, project.recogniser, context.catalog)
         found = gates.run(extra) if index.deciding or extra else []
+        if index.triggers:
+            found = with_build_lists(found, build_lists(module, context.catalog, project.recogniser))
         data = module.data
         project.interpreter.forget(module)
-        if index.triggers:
-            found = with_build_lists(found, build_lists(data, index.path, context.catalog, project.recogniser))
         return replace(
             facts,
             gates=tuple(found),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,8 +12,9 @@ from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.images import Image, entry_images, flag_images, loaded_by, suffix_features
 from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.python.modules import Module
 from archscan.frontends.python.notes import said_above
-from archscan.frontends.python.syntax import arguments, line_of, oneline, parse, place, text
+from archscan.frontends.python.syntax import arguments, line_of, oneline, place, text
 from archscan.frontends.python.syntax import field as child
 from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Role
 from archscan.model.truth import Truth
@@ -24,6 +24,7 @@ _ENTRIES = re.compile(r"[;,\s]+")
 _MAKES_PTX = re.compile(rb"code=\[?\\?[\"']?(?:sm_\{[^}]*\},\s*)?compute_\{")
 _MAKES_CODE = re.compile(rb"compute_\{|compute_%s|arch=compute_[\"']?\s*\+|CUDAExtension|cpp_extension")
 _TOOLKIT = re.compile(r"(?i)cuda\w*version|version|nvcc|toolkit|bare_metal|environ|getenv|rocm|hip")
+_TELLING = re.compile(rb"[\"'][;,\s]*(?:(?:sm|compute)_)?\d|arch(?:itecture)?[= ](?:sm|compute)_\d")
 _CHIP = re.compile(r"(?i)sm_?\d{2,3}")
 _ENVIRONMENT = re.compile(r"(?:\w+\.)*(?:environ\.(?:get|setdefault)|getenv)")
 
@@ -37,12 +38,13 @@ class _Entry:
     asked: str = ""  # text of the list that has to hold its name: `"80" in archs`
 
 
-def build_lists(data: bytes, path: str, catalog: Catalog, recogniser: Recogniser) -> list[Gate]:
+def build_lists(module: Module, catalog: Catalog, recogniser: Recogniser) -> list[Gate]:
     """A gate for each list of a file that decides what code is built."""
+    data = module.data
     if len(data) > _LARGEST or (b"gencode" not in data and not _may_ask(data)):
         return []
-    strings = list(_strings(parse(data)))
-    writer = _Writer(data, path, catalog, recogniser)
+    strings = _strings(module)
+    writer = _Writer(data, module.path, catalog, recogniser)
     defaults = [gate for node in strings if (gate := _default(node, writer))]
     groups: dict[tuple[str, int], list[_Entry]] = {}
     for node in strings:
@@ -74,16 +76,14 @@ def _is_told(gate: Gate, lines: set[int]) -> bool:
     return gate.kind is Kind.BUILD_LIST and bool(lines & {gate.place.line, *(r.line for r in gate.related)})
 
 
-def _strings(root: Node) -> Iterator[Node]:
-    """Every string without interpolation, in source order."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.type == "string":
-            if not any(c.type == "interpolation" for c in node.children):
-                yield node
-            continue
-        stack.extend(reversed(node.named_children))
+def _strings(module: Module) -> list[Node]:
+    """Every string without interpolation that begins with a target or holds a flag, in source order."""
+    found: dict[int, Node] = {}
+    for match in _TELLING.finditer(module.data):
+        node = next((n for n in reversed(module.descend(match.start())) if n.type == "string"), None)
+        if node is not None and not any(c.type == "interpolation" for c in node.children):
+            found[node.start_byte] = node
+    return list(found.values())
 
 
 def _content(node: Node) -> str:
