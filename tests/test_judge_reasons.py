@@ -494,3 +494,33 @@ __device__ inline float widen(unsigned short x) { return __uint_as_float(x << 16
 
 def test_what_is_defined_for_others_only(tmp_path: Path) -> None:
     assert told(tmp_path, "a.cuh", ABSENT, "sm75") == [(1, "compile_error", "widen-safe")]
+
+
+TUNED = """\
+import torch
+
+def config(x):
+    if torch.cuda.get_device_capability() == (12, 0):
+        return VALUE
+    return OTHER
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "outcome"),
+    [
+        ('{"BLOCK_M": 64, "stages": 2}', '{"BLOCK_M": 16, "stages": 3}', "degraded_tuning"),
+        ("dict(stages=2)", "dict(stages=3)", "degraded_tuning"),
+        ("4 if x > 8 else 2", "max(1, x // 8)", "degraded_tuning"),
+        ('{"path": "fast"}', '{"path": "slow"}', "slow_fallback"),
+    ],
+)
+def test_values_that_are_numbers(tmp_path: Path, value: str, other: str, outcome: str) -> None:
+    source = TUNED.replace("VALUE", value).replace("OTHER", other)
+    assert [t[1] for t in told(tmp_path, "a.py", source, "sm121")] == [outcome]
+
+
+@pytest.mark.parametrize(("chip", "advice"), [("GB10", "leave"), ("some boards", "contested")])
+def test_a_fault_of_the_very_chip(tmp_path: Path, chip: str, advice: str) -> None:
+    source = ASKED.replace("COMMENT", f"deadlocks on {chip}").replace("[0] == 9", " != (12, 1)")
+    assert [t[2] for t in told(tmp_path, "a.py", source, "sm121")] == [advice]

@@ -23,6 +23,9 @@ _HINTS = frozenset({"griddep-launch", "prefetch", "setmaxnreg"})  # losing them 
 _WAYS = re.compile(r"version|backend|algorithm|(?:^|_)impl", re.I)
 _OVERLAP = frozenset({"griddep-wait", "griddep-launch"})
 _NUMBERS = re.compile(r"^[\s\d.,()\[\]{}xXa-fA-FuUlL+*/<>=\"':-]*$")
+_KEY = re.compile(
+    r"(?<=[{,(])\s*(?:[\"']\w+[\"']\s*:|\w+\s*=(?!=))(?=\s*[\d({\[-])"
+)  # of a number: `{"BLOCK_M": 64}`, `dict(stages=2)`
 _BOUNDED = re.compile(r"^(?:std::|math\.|triton\.)?(?:min|max|cdiv|ceil_div|next_power_of_2)(?:<\w+>)?\([^\"']*\)$")
 _EITHER = re.compile(r"^(?:([^\"'?]+?) if [^\"']+ else ([^\"']+)|[^\"'?]+\?\s*([^\"'?:]+?)\s*:\s*([^\"'?:]+))$")
 _QUOTED = re.compile(r"[\"'][^\"']*[A-Za-z]")
@@ -233,10 +236,11 @@ def _is_constant(value: str | None) -> bool:
     """
     if value and _BOUNDED.match(value):
         return True
-    either = _EITHER.match(value or "")
+    value = _KEY.sub("", value or "")
+    either = _EITHER.match(value)
     if either is not None:
         return all(_is_constant(part) for part in either.groups() if part)
-    text = re.sub(r"^\w+=(?!=)|^\w+(?:::\w+)*(?=[({])", "", value or "")
+    text = re.sub(r"^\w+=(?!=)|^\w+(?:::\w+)*(?=[({])", "", value)
     named = _QUOTED.search(text) is not None  # "fa3" would pass for a hexadecimal number
     return not named and bool(_NUMBERS.match(text)) and any(c.isdigit() for c in text)
 

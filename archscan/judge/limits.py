@@ -75,7 +75,7 @@ def _key(kind: SiteKind, variant: Target, catalog: Catalog) -> str | None:
     return THREADS if kind is SiteKind.LAUNCH_BOUNDS else None
 
 
-_SIZES = re.compile(r"^[^'\"]*\b(?:[1-9]\d+)\b[^'\"]*$")
+_SIZES = re.compile(r"^(?:[^'\"]|[\"']\w+[\"']\s*:)*\b(?:[1-9]\d+)\b(?:[^'\"]|[\"']\w+[\"']\s*:)*$")
 
 
 def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catalog: Catalog) -> Overrun | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from archscan.judge.branches import REST
 from archscan.judge.cases import mending
 from archscan.judge.floors import Floor, floors
 from archscan.judge.images import Image, named_images
@@ -30,7 +31,10 @@ def workaround(weighed: Weighed) -> Advised | None:
     if not word:
         return None
     near = weighed.case.gate.near
-    named = products_named(near, weighed.catalog) | chips_named(near, weighed.catalog)
+    products = products_named(near, weighed.catalog)
+    named = products | chips_named(near, weighed.catalog)
+    if weighed.selection.sm in products and weighed.case.guarded != REST and weighed.case.gets.does in _FULL:
+        return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, "the comment names a fault of this very chip", word)
     if weighed.siblings and not named & weighed.siblings:
         why = "a workaround for a sibling: whether the fault exists here has to be tested"
         return Advised(Advice.CONTESTED, Consequence.RUNTIME_ERROR, why, word)
