@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 from archscan.frontends.cuda import bodies
 from archscan.frontends.cuda.constexpr import with_doubt
@@ -17,6 +18,7 @@ from archscan.model.gate import Does, Effect, FeatureUse, Place
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/|^[ \t]*\*[^\n]*", re.S | re.M)
 _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.M)
 _LINES_INSIDE = 4
+_REPEATED = 1024  # bytes: longer bodies are hardly ever equal
 _CONJUNCT = re.compile(r"&&|\band\b|[()]")
 
 
@@ -65,18 +67,45 @@ def arm_facts(
 def body_facts(place: Place, lines: Lines, recogniser: Recogniser | None) -> BodyFacts:
     """The facts of the code at a place; without a recogniser no features and calls."""
     raw = lines.bytes(place.start, place.end)
-    if recogniser is None and bodies.is_plainly_work(raw):
-        return BodyFacts(place, bodies.digest(raw), Effect(Does.WORK, place.line), (), (), ())
+    if recogniser is None:
+        outline = _outline(raw) if len(raw) < _REPEATED else _outlined(raw)
+        return BodyFacts(place, outline.digest, _below(outline.effect, place.line - 1), (), (), outline.defines)
     code = bodies.stripped(raw)
-    features = with_doubt(recogniser.in_code(raw), raw) if recogniser else ()
     return BodyFacts(
         place=place,
         digest=bodies.digest(code),
         effect=bodies.effect(code, place.line),
-        features=tuple(_moved(use, place.line - 1) for use in features),
-        calls=bodies.calls(code) if recogniser else (),
-        defines=tuple(dict.fromkeys(m[1].decode() for m in _DEFINE.finditer(code))) if b"define" in code else (),
+        features=tuple(_moved(use, place.line - 1) for use in with_doubt(recogniser.in_code(raw), raw)),
+        calls=bodies.calls(code),
+        defines=_defines(code),
     )
+
+
+class _Outline(NamedTuple):
+    """What a body does, wherever it stands: its first line is 1."""
+
+    digest: str
+    effect: Effect
+    defines: tuple[str, ...]
+
+
+def _outlined(raw: bytes) -> _Outline:
+    if bodies.is_plainly_work(raw):
+        return _Outline(bodies.digest(raw), Effect(Does.WORK, 1), ())
+    code = bodies.stripped(raw)
+    return _Outline(bodies.digest(code), bodies.effect(code, 1), _defines(code))
+
+
+_outline = lru_cache(maxsize=8192)(_outlined)  # machine-written kernels repeat their bodies
+
+
+def _defines(code: bytes) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(m[1].decode() for m in _DEFINE.finditer(code))) if b"define" in code else ()
+
+
+def _below(effect: Effect, by: int) -> Effect:
+    """An effect that many lines further down; none has no line."""
+    return Effect(effect.does, effect.line + by, effect.message, effect.value) if effect.line else effect
 
 
 def _moved(use: FeatureUse, by: int) -> FeatureUse:

@@ -87,9 +87,28 @@ def _lexed(texts: tuple[str, ...]) -> tuple[Any, ...]:
                 token.value = _DEFINED + ahead[width // 2]
                 position += width
         token.lineno = 1
-        folded.append(token)
+        folded.append(_own(token))
         position += 1
     return tuple(folded)
+
+
+@lru_cache(maxsize=1)
+def _token_type() -> Any:
+    """pcpp's tokens, copied without the detours of copy.copy: expansion copies them by the 100,000."""
+
+    class Token(type(_machine().tokenize("x")[0])):  # type: ignore[misc]
+        def __copy__(self) -> Any:
+            made = object.__new__(Token)
+            made.__dict__.update(self.__dict__)
+            return made
+
+    return Token
+
+
+def _own(token: Any) -> Any:
+    made: Any = object.__new__(_token_type())
+    made.__dict__.update(token.__dict__)
+    return made
 
 
 def _by_pcpp(condition: Sequence[str], macros: Mapping[str, Definition]) -> list[Any]:
@@ -109,8 +128,7 @@ def _by_pcpp(condition: Sequence[str], macros: Mapping[str, Definition]) -> list
 
 
 def _fresh(token: Any) -> Any:
-    made = object.__new__(type(token))  # what copy.copy comes to, without its detours: tokens are copied by the 100,000
-    made.__dict__.update(token.__dict__)
+    made = copy.copy(token)
     made.expanded_from = []
     return made
 

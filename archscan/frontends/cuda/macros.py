@@ -21,6 +21,7 @@ SOME = Definition(None, "", "some")  # defined, to something that is not known
 INHERITED = Definition(None, "", "inherited")  # this file has not touched it: ask whoever includes it
 
 _LONG_BODY = 400  # longer bodies are code, not values: no condition can use them
+_NAME = re.compile(r"\s*([A-Za-z_$][\w$]*)")
 _HEAD = re.compile(r"\s*([A-Za-z_$][\w$]*)(\([^)]*\))?", re.S)
 
 
@@ -146,6 +147,6 @@ def parse_define(text: str) -> tuple[str, Definition] | None:
 
 
 def defined_name(text: str) -> str:
-    """The name in the text behind `#undef`, `#ifdef` or `#ifndef`; empty if there is none."""
-    match = _HEAD.match(text)
+    """The name in the text behind `#define`, `#undef`, `#ifdef` or `#ifndef`; empty if there is none."""
+    match = _NAME.match(text)
     return match[1] if match else ""

@@ -16,6 +16,7 @@ _CARRIERS = tuple(  # variables and helpers: `sm >= 90`, `sm() >= 90`
     for name in (b"sm", b"sm_", b"cc", b"arch", b"major", b"capability", b"version", b"_num")
     for call in (b"", b"(")
 )
+_OF_TYPES = (b"mincomputecapability", b"maxcomputecapability")  # ArchTag::kMinComputeCapability >= 90: of a type
 _NAMES = tuple(operator + name for operator in (b"", b"\x01") for name in (b"sm", b"cc", b"arch", b"major"))
 _CONSTANT = re.compile(
     rb"\x01?(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])"
@@ -45,7 +46,11 @@ _CHECKED = re.compile(  # CHECK_GE(prop.major, 9)
     rb"_(?:eq|ne|lt|le|gt|ge)\([^;{}]*?(?:sm|sm_|cc|arch|major|capability|version|_num),"
     rb"(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])|[\w:]*sm_?\d)"
 )
-_ASKED = (b"is_sm", b"issm", b"has_sm", b"hassm", b"hopper(", b"blackwell(", b"ampere(", b"major*10")
+_STATED = (b"is_sm", b"issm", b"has_sm", b"hassm", b"hopper(", b"blackwell(", b"ampere(")
+_PREDICATE = re.compile(  # is_sm90(), hasSM100f, if (on_hopper()); but is_smaller, device_hopper() of a kernel's name
+    rb"(?:is|has)_?sm(?!a|em|oo)|(?:(?:if\s*\(|return\b|[!&|=?])\s*[\w:.>-]*|(?:is|has|can|support|use|enable|check)\w*)"
+    rb"(?:hopper|blackwell|ampere)\("
+)
 _DIVIDED = (b"sm", b"sm_", b"cc", b"arch", b"ersion", b"apability")  # sm / 10
 _VALUES = (
     b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc",
@@ -67,19 +72,21 @@ class Piece:
 
 def asks_for_architecture(data: bytes) -> bool:
     """Whether C++ code may ask which GPU it runs on."""
-    return _has_stem(data) and _asks(data)
-
-
-def _has_stem(data: bytes) -> bool:
     lower = data.lower()
+    return _has_stem(lower) and _asks(data, lower)
+
+
+def _has_stem(lower: bytes) -> bool:
     for stem in _STEMS:  # noqa: SIM110 a loop: called for every statement
         if stem in lower:
             return True
     return False
 
 
-def _asks(data: bytes) -> bool:
-    return _asks_source(data) or _outside_directives(data) or _asks_squeezed(data.translate(_SQUEEZED, _DROPPED))
+def _asks(data: bytes, lower: bytes) -> bool:
+    if _asks_source(data) or _outside_directives(data) or _states(lower):
+        return True
+    return _asks_squeezed(data.translate(_SQUEEZED, _DROPPED))
 
 
 def _asks_source(data: bytes) -> bool:
@@ -87,8 +94,13 @@ def _asks_source(data: bytes) -> bool:
     return any(source in data for part, sources in _SOURCES.items() if part in data for source in sources)
 
 
+def _states(lower: bytes) -> bool:
+    """Whether code in lower case calls a predicate that names a chip: is_sm90(), isHopper()."""
+    return any(stated in lower for stated in _STATED) and _PREDICATE.search(lower) is not None
+
+
 def _asks_squeezed(squeezed: bytes) -> bool:
-    if _compares(squeezed) or any(asked in squeezed for asked in _ASKED) or _divides(squeezed):
+    if _compares(squeezed) or b"major*10" in squeezed or _divides(squeezed):
         return True
     if (b"check_" in squeezed or b"expect_" in squeezed or b"assert_" in squeezed) and _CHECKED.search(squeezed):
         return True
@@ -103,9 +115,12 @@ def _asks_squeezed(squeezed: bytes) -> bool:
 
 def may_ask(function: bytes) -> bool:
     """Whether a function asks for the architecture or hands a capability on; looser than the question for a file."""
-    if not _has_stem(function):
+    lower = function.lower()
+    if not _has_stem(lower):
         return False
-    if any(value in function for value in _VALUES) or _asks_source(function) or _outside_directives(function):
+    if any(value in function for value in _VALUES) or _asks_source(function):
+        return True
+    if _outside_directives(function) or _states(lower):
         return True
     squeezed = function.translate(_SQUEEZED, _DROPPED)
     return _asks_squeezed(squeezed) or _NAMED.search(squeezed) is not None
@@ -114,7 +129,7 @@ def may_ask(function: bytes) -> bool:
 def _compares(squeezed: bytes) -> bool:
     """Whether a name is compared with a number or constant that may be a capability, or a number with a name."""
     sides = squeezed.replace(b"\x01\x01", b"\x02").split(b"\x02")
-    named = [i for i, side in enumerate(sides) if side.endswith(_CARRIERS)]
+    named = [i for i, side in enumerate(sides) if side.endswith(_CARRIERS) and not side.endswith(_OF_TYPES)]
     if any(_CONSTANT.match(sides[i + 1]) for i in named if i + 1 < len(sides)):
         return True
     behind = [i for i, side in enumerate(sides) if side.startswith(_NAMES) and i]

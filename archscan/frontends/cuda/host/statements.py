@@ -420,7 +420,9 @@ class Statements(Expressions):
         if condition is None:
             return None
         refusal = failure_effect("static_assert", self.data[node.start_byte : node.end_byte], self.place(node).line)
-        return Check(self.expr(condition), "static_assert", self.place(node), refusal, self.summarise(after))
+        asked = self.expr(condition)
+        rest = self.summarise(after) if self._may_ask(asked) or may_ask(self._bytes(condition)) else Summary()
+        return Check(asked, "static_assert", self.place(node), refusal, rest)
 
     def summarise(self, nodes: tuple[Node, ...]) -> Summary:
         """What a run of sibling statements does."""
