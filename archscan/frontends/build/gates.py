@@ -326,7 +326,7 @@ def _set_by(block: Block, gate: Gate, made: list[tuple[Block, Gate]]) -> bool:
         if other.parts[0].head.start >= block.parts[0].head.start:
             continue
         for part, arm in zip(other.parts, first.arms, strict=True):
-            if arm.truth == gate.arms[0].truth and name is not None and name[1] in _assigned(part):
+            if arm.truth.yes == gate.arms[0].truth.yes and name is not None and name[1] in _assigned(part):
                 return True
     return False
 
