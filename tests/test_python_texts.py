@@ -10,7 +10,7 @@ from archscan.frontends.python import PythonFrontEnd
 from archscan.model.facts import Source
 from archscan.model.gate import Kind
 from archscan.model.settings import ScanSettings
-from tests.test_python_cases import gates, no, yes
+from tests.test_python_cases import UNIVERSE, gates, no, yes
 
 PARSER = """
 import re
@@ -167,3 +167,34 @@ def test_default_of_one_architecture(text: str, count: int) -> None:
     index = front.index(source, where)
     found = front.gates(index, front.link({path: index}, where), where).gates
     assert [g.kind for g in found] == [Kind.BUILD_LIST] * count
+
+
+def test_toolkit_versions_are_no_chips() -> None:
+    ladder = """
+def wheel(major, minor):
+    "The CUDA ladder."
+    if major >= 13:
+        return "cu130"
+    if major == 12 and minor >= 8:
+        return "cu128"
+    return "cu118"
+"""
+    assert not gates(ladder)
+    assert gates(ladder.replace("CUDA ladder", "compute capability").replace("13", "12").replace("== 12", "== 9"))
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("    checks = [x is not None]\n    checks.append(arch.sm_version >= 80)\n    return all(checks)\n", 80),
+        (
+            "    majors = {c[0] for c in caps()}\n    if next(iter(majors)) == 9:\n        return x\n    return None\n",
+            90,
+        ),
+    ],
+)
+def test_conditions_that_pass_through_containers(body: str, wanted: int) -> None:
+    head = "import torch\n\ndef caps():\n    n = torch.cuda.device_count()\n"
+    head += "    return [torch.cuda.get_device_capability(i) for i in range(n)]\n\n"
+    found = gates(head + "def use(arch, x):\n" + body)
+    assert [min(UNIVERSE.sms((g.arms[0].assumed.yes) & UNIVERSE.device)) for g in found] == [wanted]

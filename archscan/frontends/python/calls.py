@@ -263,6 +263,10 @@ def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node:
         return Unknown(unknown.names) if len(args) > 2 and isinstance(found, ExternalV) else found
     if name in ("isinstance", "hasattr"):  # asks for the type
         return Unknown(unknown.names)
+    if name == "iter" and len(args) == 1:
+        return args[0]
+    if name == "next" and args and isinstance(args[0], tuple) and len(args[0]) == 1:
+        return args[0][0]
     function = CALLABLE.get(name)
     if function is None or not args:
         return unknown

@@ -51,6 +51,8 @@ def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> 
         dotted = f"{holder.name}.{name}"
         known = interpreter.knowledge.constant(dotted)
         return ExternalV(dotted) if known is _MISSING_CONSTANT else known
+    if isinstance(holder, Capability) and interpreter.seed(name) is not None:  # `arch.sm_version`
+        return interpreter.seed(name)
     if isinstance(holder, (str, tuple, DictV, Capability, PatternV)) and not isinstance(holder, Unknown):
         return BuiltinMethod(holder, name)
     return _seeded_attribute(interpreter, holder, name, full)

@@ -99,6 +99,8 @@ def visit_argument(scan: ModulePass, path: list[Node]) -> None:
     call = path[-3] if len(path) > 2 and path[-3].type == "call" else None
     if visit_mark(scan, path):
         return
+    if call is not None and value.type in _CONDITIONS:
+        _spread_appended(scan, path, call)
     if call is None or value.type not in ("list", "tuple", "set") or not scan.once(value, "argument"):
         return
     if len(path) > 3 and path[-4].type == "decorator":
@@ -123,6 +125,17 @@ def visit_argument(scan: ModulePass, path: list[Node]) -> None:
             layer_of_call(scan, call, path),
             call,
         )
+
+
+_CONDITIONS = ("comparison_operator", "boolean_operator", "not_operator")
+
+
+def _spread_appended(scan: ModulePass, path: list[Node], call: Node) -> None:
+    """Looks at the uses of a list that a condition is appended to: `conditions.append(cap >= 80); all(conditions)`."""
+    function = child(call, "function")
+    owner, _, method = text(function).rpartition(".") if function is not None else ("", "", "")
+    if method == "append" and owner.isidentifier() and scan.once(call, "appended"):
+        scan.spread_name(owner, call, path)
 
 
 def names_targets(values: Value, scan: ModulePass) -> bool:

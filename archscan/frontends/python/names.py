@@ -73,14 +73,17 @@ def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     return seeded if namesake is None else namesake
 
 
-_CHIPS = re.compile(rb"capab|cuda|gpu|(?<![a-z])sm(?![a-z])|arch|nvidia|compute|(?<![a-z])cc(?![a-z])", re.IGNORECASE)
+_CHIPS = re.compile(rb"capab|(?<![a-z])sm(?![a-z])|arch|compute|(?<![a-z])cc(?![a-z])", re.IGNORECASE)
+_MAKERS = re.compile(rb"cuda|gpu|nvidia", re.IGNORECASE)
+_RELEASES = re.compile(rb"\bcu\d{3}\b|version|driver|toolkit|release|\b1[3-9]\b", re.IGNORECASE)
 _LOOKED_AT = 4000
 
 
 def _is_about_chips(frame: Frame) -> bool:
     """Whether the function says that its `major` and `minor` are a capability's: versions and axes have them too."""
     function = frame.scope.body.parent or frame.scope.body
-    return _CHIPS.search((function.text or b"")[:_LOOKED_AT]) is not None
+    words = (function.text or b"")[:_LOOKED_AT]
+    return bool(_CHIPS.search(words) or (_MAKERS.search(words) and not _RELEASES.search(words)))
 
 
 def _namesake(interpreter: Interpreter, name: str, frame: Frame) -> Value | None:

@@ -231,4 +231,6 @@ CALLABLE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-BUILTINS = frozenset(CALLABLE) | {"print", "range", "isinstance", "getattr", "hasattr", "super", "type", "map", "zip"}
+BUILTINS = frozenset(CALLABLE) | {
+    "print", "range", "isinstance", "getattr", "hasattr", "super", "type", "map", "zip", "iter", "next",
+}  # fmt: skip
