@@ -40,11 +40,20 @@ def _kept(events: Sequence[Directive], matters: Callable[[Directive], bool]) -> 
     """The events that matter, with the whole of every conditional that they belong to or stand in."""
     kept: set[int] = set()
     stack: list[list[int]] = []
+
+    def close() -> bool:
+        """Ends the innermost conditional; whether it is kept, and with it the one around it."""
+        chain = stack.pop()
+        if chain[0] not in kept:
+            return False
+        kept.update(chain)
+        if stack:
+            kept.add(stack[-1][0])
+        return True
+
     for position, event in enumerate(events):
         if event.name == "endif":
-            chain = stack.pop() if stack else []
-            if chain and chain[0] in kept:
-                kept.update(chain)
+            if stack and close():
                 kept.add(position)
             continue
         if event.name in OPENERS:
@@ -54,10 +63,10 @@ def _kept(events: Sequence[Directive], matters: Callable[[Directive], bool]) -> 
                 continue
             stack[-1].append(position)
         if matters(event):
-            kept.update(chain[0] for chain in stack)
+            if stack:
+                kept.add(stack[-1][0])
             if event.name in _DEFINITIONS:
                 kept.add(position)
-    for chain in stack:
-        if chain[0] in kept:
-            kept.update(chain)
+    while stack:
+        close()
     return tuple(events[position] for position in sorted(kept))

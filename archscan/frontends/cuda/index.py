@@ -8,6 +8,7 @@ file: what an arm does is worked out later, for the conditionals that turn out t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -129,10 +130,11 @@ def _surroundings(
     data: bytes, conditionals: Iterable[Conditional], brief: bool, compiler: Compiler
 ) -> dict[int, Surroundings]:
     scopes = Scopes(data, compiler.device_words)
+    defined = [] if brief else [(m.start(), m[1]) for m in _DEFINE.finditer(data)]
     found: dict[int, Surroundings] = {}
     for conditional in conditionals:
         scope = None if brief else _scope(data, conditional, scopes.function(conditional.start))
-        found[conditional.start] = Surroundings(scope, frozenset() if brief else _used(data, conditional))
+        found[conditional.start] = Surroundings(scope, frozenset() if brief else _used(data, conditional, defined))
     return found
 
 
@@ -164,13 +166,11 @@ def _skipped(data: bytes, offset: int) -> int:
         offset = close + len(closing) if close >= 0 else len(data)
 
 
-def _used(data: bytes, conditional: Conditional) -> frozenset[str]:
+def _used(data: bytes, conditional: Conditional, defined: Sequence[tuple[int, bytes]]) -> frozenset[str]:
     """Of the macros that the arms define, those that the file names outside the conditional."""
-    inside = data[conditional.start : conditional.end]
-    if b"define " not in inside and b"define\t" not in inside:
-        return frozenset()
-    names = {m[1] for m in _DEFINE.finditer(inside)}
-    return frozenset(n.decode() for n in names if data.count(n) > inside.count(n))
+    start, end = conditional.start, conditional.end
+    names = {name for _, name in defined[bisect_left(defined, (start,)) : bisect_left(defined, (end,))]}
+    return frozenset(n.decode() for n in names if data.count(n) > data.count(n, start, end))
 
 
 def _excerpts(data: bytes, ranges: Iterable[tuple[int, int]], above: int) -> Iterable[Excerpt]:
