@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from archscan.frontends.cuda.links import links as cuda_links
-from archscan.frontends.python.links import links as links_of
+from archscan.frontends.links.cuda import links as cuda_links
+from archscan.frontends.links.python import links as links_of
 from archscan.model.facts import Link, LinkKind
 
 BUILDERS = ("gen_jit_spec", "JitSpec", "load_jit")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from archscan.catalog.types import Catalog
 from archscan.model.facts import FileFacts, Source
@@ -19,7 +19,6 @@ class Context:
     settings: ScanSettings
 
 
-@runtime_checkable
 class Rereading(Protocol):
     """An index that reads the text of its file again when it needs it."""
 
@@ -51,4 +50,5 @@ class FrontEnd(Protocol):
 
 def located(index: Any, disk: str) -> Any:
     """An index that may come from a cache, for the file as it lies now."""
-    return index.found_at(disk) if isinstance(index, Rereading) else index
+    find = getattr(index, "found_at", None)  # to ask whether it is a Rereading costs more than to unpack most indexes
+    return find(disk) if find is not None else index

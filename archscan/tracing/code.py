@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from archscan.frontends.cuda.links import links as cuda_links
 from archscan.frontends.links import CUDA_SUFFIXES
-from archscan.frontends.python.links import links as python_links
+from archscan.frontends.links.cuda import links as cuda_links
+from archscan.frontends.links.python import links as python_links
 from archscan.model.facts import Link, Origin
 from archscan.tracing import cuda_calls, python_calls
 from archscan.tracing.modules import Extension, Includes, extensions

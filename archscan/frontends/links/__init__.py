@@ -1,6 +1,7 @@
 """The front end for links between files: what includes, builds and exports what. It finds no gates.
 
-A front end of its own, because files without a gate are on chains too, and the others leave such files out.
+A front end of its own, because files without a gate are on chains too, and the others leave such files out. It needs
+none of what those import.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ class LinksFrontEnd:
 def _links(source: Source, context: Context) -> tuple[Link, ...] | None:
     """The links of a file; each language is imported where there is a file of it."""
     if source.path.endswith(".py"):
-        from archscan.frontends.python.links import builders_of
-        from archscan.frontends.python.links import links as python_links
+        from archscan.frontends.links.python import builders_of
+        from archscan.frontends.links.python import links as python_links
 
         return python_links(source.data, source.path, builders_of(context.catalog.packages)) or None
-    from archscan.frontends.cuda.links import links as cuda_links
+    from archscan.frontends.links.cuda import links as cuda_links
 
     return cuda_links(source.data, source.path)
