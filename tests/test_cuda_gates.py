@@ -83,7 +83,7 @@ def test_branches_that_open_braces_do_not_confuse_the_scope() -> None:
         ("  static_assert(sizeof(T) == 4);\n  f();\n", Does.WORK),
         ('  throw std::runtime_error("no");\n', Does.RAISES),
         ("  return 0;\n", Does.RETURNS),
-        ("  return;\n", Does.RETURNS),
+        ("  return;\n", Does.SKIPS),
         ("  return false;\n", Does.REFUSES),
         ("  return cudaErrorNotSupported;\n", Does.REFUSES),
         ("  return slow(x);\n", Does.WORK),
@@ -357,3 +357,26 @@ def test_what_another_library_makes_of_the_target_is_not_assumed(condition: str,
     found = gates(f"{head}#if {condition}\nint x;\n#else\nint y;\n#endif\n")[-1]
     bit = catalog().universe.bit(catalog().universe.by_name["sm_120"])
     assert [arm.assumed.word(bit)[0] for arm in found.arms] == [assumed, {"u": "u", "y": "n"}[assumed]]
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "written"),
+    [
+        ("uint4 v{};", "return v;", "v"),
+        ("uint4 v{};", "return w;", None),  # nobody reads it
+        ("", "return v;", None),  # another function's, or a parameter
+        ("uint4 v{};", "#else\nv = slow();\n#endif\nreturn v;", None),
+    ],
+)
+def test_a_variable_that_only_guarded_asm_writes(before: str, behind: str, written: str | None) -> None:
+    body = '#if __CUDA_ARCH__ >= 900\nasm("ld %0, [%1];" : "=r"(v.x) : "l"(p));\n'
+    end = "" if behind.startswith("#else") else "#endif\n"
+    found = gates(f"__device__ uint4 f(void* p) {{\n{before}\n{body}{end}{behind}\n}}\n")[0]
+    assert found.note("written") == written
+
+
+def test_a_flag_that_lets_everybody_in_is_taken_as_not_set() -> None:
+    found = gates("#if __CUDA_ARCH__ < 900 || defined(NO_BF16)\nreturn;\n#else\nwork(1);\n#endif\n")[0]
+    by_name, bit = catalog().universe.by_name, catalog().universe.bit
+    assert [arm.assumed.word(bit(by_name["sm_90"])) for arm in found.arms] == ["no", "yes"]
+    assert [arm.truth.word(bit(by_name["sm_90"])) for arm in found.arms] == ["unknown", "unknown"]

@@ -93,6 +93,8 @@ def _of_silence(case: Case) -> Consequence:
         return Consequence.COMPILE_ERROR
     if scope.is_kernel and scope.whole_body:
         return Consequence.SILENT_NOOP
+    if case.gate.note("written"):
+        return Consequence.WRONG_RESULT
     sure = case.needs.sure
     if sure and all(n.feature.group in _HINTS for n in sure):
         return Consequence.DEGRADED_TUNING

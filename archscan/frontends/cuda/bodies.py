@@ -207,7 +207,7 @@ def _statement(text: bytes, line: int) -> Effect | None:
 
 def _returned(value: bytes, line: int) -> Effect | None:
     if not value:
-        return Effect(Does.RETURNS, line)
+        return Effect(Does.SKIPS, line, value="return")
     if _REFUSED.fullmatch(value):
         return Effect(Does.REFUSES, line, value=value.decode("utf-8", "replace"))
     if _CALL.search(value) and not _CAST.fullmatch(value):

@@ -158,6 +158,7 @@ class _Maker:
             symbols=defined if definition else asked.derived,
             derived_from=asked.derived,
             names_arch=asked.direct,
+            extra=tuple(("written", name) for name in around.written[:1]),
         )
 
     def _behind(self, facts: tuple[ArmFacts, ...], scope: Scope | None, line: int) -> tuple[FeatureUse, ...]:

@@ -26,6 +26,8 @@ from archscan.model.gate import Scope
 _BLANK = re.compile(rb"\s*")
 _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.M)
 _EVENTS = CONDITIONALS | {"define", "undef"}
+_OUTPUT = re.compile(rb'"[=+]\w+"\s*\(\s*([A-Za-z_]\w*)')
+_LONGEST_REST = 2000  # bytes of a function behind a conditional
 LINES_ABOVE = 8  # of comments that may explain a gate
 
 
@@ -35,6 +37,7 @@ class Surroundings:
 
     scope: Scope | None
     used: frozenset[str] = frozenset()  # macros defined in its arms that the file names elsewhere
+    written: tuple[str, ...] = ()  # variables of the function that its asm writes and that are read behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +136,33 @@ def _surroundings(
     defined = [] if brief else [(m.start(), m[1]) for m in _DEFINE.finditer(data)]
     found: dict[int, Surroundings] = {}
     for conditional in conditionals:
-        scope = None if brief else _scope(data, conditional, scopes.function(conditional.start))
-        found[conditional.start] = Surroundings(scope, frozenset() if brief else _used(data, conditional, defined))
+        if brief:
+            found[conditional.start] = Surroundings(None)
+            continue
+        function = scopes.function(conditional.start)
+        written = _written(data, conditional, function) if function else ()
+        used = _used(data, conditional, defined)
+        found[conditional.start] = Surroundings(_scope(data, conditional, function), used, written)
     return found
+
+
+def _written(data: bytes, conditional: Conditional, function: Function) -> tuple[str, ...]:
+    """The variables that asm in a conditional without an else writes, which live before it and are read behind it."""
+    if len(conditional.branches) > 1:
+        return ()
+    branch = conditional.branches[0]
+    inside = data[branch.start : branch.end]
+    if b"asm" not in inside:
+        return ()
+    close = data.find(b"\n}", conditional.end, conditional.end + _LONGEST_REST)
+    behind = data[conditional.end : close if close >= 0 else conditional.end]
+    before = data[function.brace : conditional.start]
+    names = dict.fromkeys(m[1] for m in _OUTPUT.finditer(inside))
+    return tuple(n.decode() for n in names if _is_named(before, n) and _is_named(behind, n))
+
+
+def _is_named(code: bytes, name: bytes) -> bool:
+    return name in code and re.search(rb"\b" + name + rb"\b", code) is not None
 
 
 def _call_scopes(data: bytes, calls: Iterable[TargetCall], compiler: Compiler) -> dict[int, Scope]:

@@ -290,7 +290,7 @@ class Walk:
         own = answer.truth
         open_ = own.unknown(self.everything)
         stuck = self._architectural(answer, open_) if open_ else 0
-        met = own.yes | open_ & ~stuck
+        met = own.yes if self._decides_alone(own) else own.yes | open_ & ~stuck
         yes = frame.possible & met & ~frame.taken & ~frame.stuck
         no = self.everything & ~(frame.possible & (met | stuck) & ~frame.taken)
         undecided = truth.unknown(self.everything)
@@ -298,6 +298,11 @@ class Walk:
         frame.arms.append(ArmTruth(event, condition, own, truth, Truth(yes, no), unknowns, assumes, via, _NOWHERE))
         frame.taken |= yes
         frame.stuck |= frame.possible & stuck
+
+    def _decides_alone(self, own: Truth) -> bool:
+        """Whether a flag lets everybody in whom the architecture does not (`< 900 || NO_BF16`): taken as not set."""
+        device = self.environment.compiler.universe.device
+        return bool(own.yes & device and own.unknown(device)) and not own.no & device
 
     def _architectural(self, answer: Answer, open_: int) -> int:
         """The part of what is unknown that hangs on the architecture itself and so cannot be assumed."""
