@@ -9,7 +9,7 @@ from tree_sitter import Node
 from archscan.frontends.python.blocks import ends, returns_in
 from archscan.frontends.python.conditions import Answer, always, answer, arm_answers, entered, passed
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import if_arms, oneline, operands, statements
+from archscan.frontends.python.syntax import if_arms, oneline, operands, statements, text
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def reach_of(scan: ModulePass, path: list[Node]) -> Answer:
     for i in range(len(path) - 1):
         node, below = path[i], path[i + 1]
         if node.type in ("function_definition", "class_definition", "lambda"):
-            result = always(scan.interpreter)
+            result = _constructed(scan, node, path[:i])
         elif node.type == "if_statement" and i < len(path) - 2:
             result = result & _entered(scan, node, path, i)
         elif node.type == "conditional_expression" and i < len(path) - 2:
@@ -30,8 +30,22 @@ def reach_of(scan: ModulePass, path: list[Node]) -> Answer:
         elif node.type == "case_clause" and below == child(node, "consequence"):
             result = result & _matched(scan, node)
         elif node.type == "block":
-            result = result & _survived(scan, node, below, path[: i + 1])
+            result = result & _survived(scan, node, below.start_byte, path[: i + 1])
     return result
+
+
+def _constructed(scan: ModulePass, method: Node, around: list[Node]) -> Answer:
+    """The answer of having an object to call a method of: its constructor refuses nobody who gets there."""
+    if around and around[-1].type == "decorated_definition":
+        around = around[:-1]
+    is_method = len(around) > 1 and around[-2].type == "class_definition" and method.type == "function_definition"
+    for statement in statements(around[-1]) if is_method else ():
+        name, body = child(statement, "name"), child(statement, "body")
+        if statement.type == "function_definition" and name is not None and text(name) == "__init__":
+            if body is None or statement == method:
+                break
+            return _survived(scan, body, body.end_byte, [*around, statement, body], refuses=True)
+    return always(scan.interpreter)
 
 
 def _entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answer:
@@ -48,11 +62,14 @@ def _entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answer:
     return always(scan.interpreter)
 
 
-def _survived(scan: ModulePass, block: Node, below: Node, path: list[Node]) -> Answer:
-    """The answer of not having left the block in an earlier if, or failed in an assert that asks for the target."""
+def _survived(scan: ModulePass, block: Node, end: int, path: list[Node], refuses: bool = False) -> Answer:
+    """The answer of not having left the block before `end`: in an if, or by failing an assert that asks for the target.
+
+    `refuses` leaves out who only turns back.
+    """
     result = always(scan.interpreter)
     for statement in statements(block):
-        if statement.start_byte >= below.start_byte:
+        if statement.start_byte >= end:
             break
         if statement.type == "assert_statement" and scan.asks(statement):
             asserted = operands(statement)[0]
@@ -61,13 +78,15 @@ def _survived(scan: ModulePass, block: Node, below: Node, path: list[Node]) -> A
         if statement.type != "if_statement":
             continue
         arms = if_arms(statement)
-        if not any(_turns_back(arm) or (ends(arm) and scan.asks(statement)) for _, arm in arms):
+        turning = [not refuses and _turns_back(arm) for _, arm in arms]
+        leaving = [ends(arm) and not (refuses and _turns_back(arm)) for _, arm in arms]
+        if not any(turning) and not (any(leaving) and scan.asks(statement)):
             continue
         answers = arm_answers(scan.interpreter, statement, scan.frame([*path, statement]))
-        for (asked, arm), own in zip(arms, answers, strict=True):
-            if ends(arm) and own.arch:
+        for (asked, arm), own, leaves, turns in zip(arms, answers, leaving, turning, strict=True):
+            if leaves and own.arch:
                 result = result & passed(scan.interpreter, own, asked or arm)
-            elif _turns_back(arm):
+            elif turns:
                 result = result & passed(scan.interpreter, _by_default(own), asked or arm)
     return result
 
