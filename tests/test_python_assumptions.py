@@ -92,3 +92,26 @@ def test_who_fails_an_assert_gets_no_further() -> None:
     inner = next(g for g in gates(HEAD + "\ndef use(self, x):\n" + body) if g.kind is Kind.IF)
     assert inner.reach is not None
     assert {75} <= UNIVERSE.sms(inner.reach.no & UNIVERSE.device) and yes(inner) <= {90}
+
+
+CLASS = """
+class Kernel:
+    def __init__(self, arch):
+        assert arch in [80, 90, 100], "no kernel"
+        self.arch = arch
+
+    @jit
+    def setup(self, x):
+        if self.arch == 90:
+            return fast(x)
+        return slow(x)
+"""
+
+
+def test_methods_are_for_those_that_the_constructor_takes() -> None:
+    inner = next(g for g in gates(CLASS) if g.kind is Kind.IF)
+    assert inner.reach is not None
+    assert UNIVERSE.sms(inner.reach.no & UNIVERSE.device) >= {75, 89, 120}
+    assert UNIVERSE.sms(inner.reach.yes & UNIVERSE.device) == {80, 90, 100}
+    free = next(g for g in gates(CLASS.replace("__init__", "other")) if g.kind is Kind.IF)
+    assert free.reach is not None and not free.reach.no & UNIVERSE.device
