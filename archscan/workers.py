@@ -103,7 +103,7 @@ class Forks:
 
 
 # Bytes that a worker may gather in memories of its own (parsed modules, evaluated conditions) before it is replaced.
-_MOST_GROWTH = 40 << 20
+_MOST_GROWTH = 26 << 20
 _RECORD = struct.Struct("<i")
 _HEADER = struct.Struct("<iq")
 
