@@ -195,7 +195,7 @@ def test_the_host_launches_what_the_device_compiles_out():
 def test_worst_first():
     noop = gate(below_120, scope=kernel(whole_body=True), line=400)
     race = gate(below_120, uses=(WAIT,), line=300, scope=kernel())
-    cheap = gate(lambda t: t.sm == 121, rest=RAISES, layer=Layer.PYTHON, line=200)
+    cheap = gate(lambda t: t.sm in (90, 121), rest=RAISES, layer=Layer.PYTHON, line=200)
     dear = gate(below_120, uses=(TRIGGER,), line=100)
     leave = gate(below_120, uses=(features("wgmma"),), line=50)
     assert [f.place.line for f in report(leave, dear, cheap, race, noop).findings] == [400, 300, 200, 100, 50]

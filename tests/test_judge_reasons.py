@@ -524,3 +524,26 @@ def test_values_that_are_numbers(tmp_path: Path, value: str, other: str, outcome
 def test_a_fault_of_the_very_chip(tmp_path: Path, chip: str, advice: str) -> None:
     source = ASKED.replace("COMMENT", f"deadlocks on {chip}").replace("[0] == 9", " != (12, 1)")
     assert [t[2] for t in told(tmp_path, "a.py", source, "sm121")] == [advice]
+
+
+@pytest.mark.parametrize(
+    ("cap", "message", "target", "advice"),
+    [
+        ("(10, 0)", "needs B200", "sm103", "widen-safe"),
+        ("(10, 0)", "needs exactly 10.0", "sm103", "widen-unsafe-runtime"),
+        ("(10, 3)", "needs B300", "sm100", "widen-needs-tuning"),  # a later chip may have more
+    ],
+)
+def test_a_sibling_is_no_promise(tmp_path: Path, cap: str, message: str, target: str, advice: str) -> None:
+    source = REQUIRED.replace("ASKS", f"!= {cap}").replace("MESSAGE", message)
+    assert [t[2] for t in told(tmp_path, "a.py", source, target)] == [advice]
+
+
+@pytest.mark.parametrize(
+    ("comment", "lines"),
+    [("cubins in this package: sm_100a", [5]), ("cubins, but not those of sm_100a", [])],
+)
+def test_images_that_a_comment_denies(tmp_path: Path, comment: str, lines: list[int]) -> None:
+    source = "import torch\n\ndef load():\n    # COMMENT\n    if torch.cuda.get_device_capability()[0] == 10:\n"
+    source = source.replace("COMMENT", comment) + "        return run()\n    return other()\n"
+    assert [t[0] for t in told(tmp_path, "a.py", source, "sm103")] == lines

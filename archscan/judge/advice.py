@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
 from archscan.judge.features import COMPILED
@@ -10,6 +12,7 @@ from archscan.judge.named import foreign, named_for_others
 from archscan.judge.pairs import Half
 from archscan.judge.said import (
     block_scaled,
+    exact,
     imaged,
     known_bad,
     memory,
@@ -163,17 +166,30 @@ def _test(weighed: Weighed) -> Advised | None:
 def _sibling(weighed: Weighed) -> Advised | None:
     """A chip of the same family is let in, and what is behind it assembles."""
     alike = _alike(weighed)
-    if not alike or _is_refused_by_name(weighed.case):
+    if not alike or _is_refused_by_name(weighed.case) or _leaves_out(weighed):
         return None
     names = ", ".join(f"sm_{sm}" for sm in sorted(alike))
     return Advised(Advice.WIDEN_SAFE, weighed.today, f"a sibling is let in: {names}", "sibling")
 
 
 def _alike(weighed: Weighed) -> frozenset[int]:
-    """The siblings that say something about the target: let in for their generation, not for a minor number."""
+    """The siblings that say something about the target: let in for their generation, not for a minor number.
+
+    Later chips alone say nothing: what they run may be what they have more.
+    """
     case = weighed.case
     asked = case.arm.condition if case.arm is not None else " ".join(arm.condition for arm in case.gate.arms)
-    return frozenset() if "minor" in asked and "major" not in asked else weighed.siblings
+    taken = weighed.catalog.universe.sms(case.shut.missed.yes & weighed.selection.peers) if case.shut else set()
+    if ("minor" in asked and "major" not in asked) or min(taken, default=0) > weighed.selection.sm:
+        return frozenset()
+    return weighed.siblings
+
+
+def _leaves_out(weighed: Weighed) -> bool:
+    """Whether the condition names the target to leave it out: `has_sm100 and not has_sm103`."""
+    own = weighed.selection.sm
+    asked = " ".join(arm.condition for arm in weighed.case.gate.arms)
+    return re.search(rf"(?:\bnot\s+|!\s*)(?:\w+\.)*\w*sm_?{own}[af]?\b", asked, re.I) is not None
 
 
 def _is_refused_by_name(case: Case) -> bool:
@@ -259,6 +275,7 @@ RULES: tuple[Rule, ...] = (
     performance,
     required,
     imaged,
+    exact,
     _sibling,
     unbuilt,
     block_scaled,

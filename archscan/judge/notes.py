@@ -8,6 +8,7 @@ from archscan.judge.images import Image, named_images
 from archscan.model.gate import Gate
 
 _BINARIES = re.compile(r"cubin|fat-?bin|pre-?built|pre-?compiled|\bcompiled for\b|\bimages?\b", re.I)
+_DENIED = re.compile(r"\b(?:not|never|without|instead of)\b[^.;,\n]*", re.I)
 _TARGET = re.compile(r"(\d{2,3})([af]?)")
 
 
@@ -37,4 +38,4 @@ def _said(gate: Gate) -> tuple[Image, ...]:
     """What the comment beside a gate with one arm says of binaries: "cubins in this package: sm_100a, sm_103a"."""
     if len(gate.arms) != 1 or not _BINARIES.search(gate.near):
         return ()
-    return named_images(gate.near)
+    return named_images(_DENIED.sub("", gate.near))

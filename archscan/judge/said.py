@@ -6,6 +6,7 @@ import re
 
 from archscan.judge.branches import REST
 from archscan.judge.cases import mending
+from archscan.judge.features import COMPILED
 from archscan.judge.floors import Floor, floors
 from archscan.judge.images import Image, named_images
 from archscan.judge.limits import OPT_IN, limit
@@ -22,6 +23,8 @@ _FIRST_OF_ITS_OWN = (
     90  # from there on a generation has instructions that the next lacks: "sm90 and above" is no promise
 )
 _BINARY_FILE = re.compile(r"cubin|fat_?bin|images?|binar(?:y|ies)", re.I)
+_EXACTLY = re.compile(r"\bexact(?:ly)?\b", re.I)
+_EXACT_FLAG = re.compile(r"sm_?\d{2,3}[af]?_exact", re.I)
 _FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 
 
@@ -103,6 +106,19 @@ def imaged(weighed: Weighed) -> Advised | None:
         return None
     why = f"{kin[-1].name} code does not load on {weighed.selection.name}"
     return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why, kin[-1].name)
+
+
+def exact(weighed: Weighed) -> Advised | None:
+    """The error or a name says that it was made for very chips, of which the target is none: "exactly 10.0"."""
+    case = weighed.case
+    if not weighed.siblings or case.gate.layer in COMPILED:
+        return None
+    asked = f"{' '.join(case.gate.symbols)} {case.gate.arms[0].condition}"
+    word = _EXACTLY.search(case.gets.message or "") or _EXACT_FLAG.search(asked)
+    if word is None:
+        return None
+    why = "it is said to be made for exactly the chips that are let in"
+    return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why, word[0])
 
 
 def _picked(weighed: Weighed) -> tuple[Image, ...]:

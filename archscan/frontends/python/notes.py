@@ -22,7 +22,9 @@ _IMAGE = re.compile(r"(?<![A-Za-z0-9])(?:code=)?(?:sm_?|compute_)(\d{2,3})([af])
 _BINARY = re.compile(
     r"cubin|fat-?bin|pre-?built|pre-?compiled|\bcompiled for\b|\bimages?\b|gencode|\bbuilt for\b", re.I
 )
-_WITHOUT = re.compile(r"(?i)\b(?:without|no|not using|instead of)\s+[\w-]+")  # what is named because it is not used
+_WITHOUT = re.compile(
+    r"(?i)\b(?:(?:without|no|not using|instead of)\s+[\w-]+|(?:must not|never|cannot)\b[^.;,()]*)"
+)  # what is named because it is not used
 _SHORT = 1200  # bytes of a function that is a predicate and little more
 _SHARED = re.compile(r"smem|shared_?mem", re.I)
 _QUIRK = re.compile(
@@ -104,7 +106,7 @@ def images_in(words: str) -> str:
     """The compiled images that words name: "sm_100a sm_103a"; nothing if they do not speak of binaries."""
     if not _BINARY.search(words):
         return ""
-    return " ".join(dict.fromkeys(f"sm_{sm}{suffix}" for sm, suffix in _IMAGE.findall(words)))
+    return " ".join(dict.fromkeys(f"sm_{sm}{suffix}" for sm, suffix in _IMAGE.findall(_WITHOUT.sub(" ", words))))
 
 
 def quirk_in(words: str) -> str:
