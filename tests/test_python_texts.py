@@ -198,3 +198,11 @@ def test_conditions_that_pass_through_containers(body: str, wanted: int) -> None
     head += "    return [torch.cuda.get_device_capability(i) for i in range(n)]\n\n"
     found = gates(head + "def use(arch, x):\n" + body)
     assert [min(UNIVERSE.sms((g.arms[0].assumed.yes) & UNIVERSE.device)) for g in found] == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("keyword", "count"), [("supported_cc", 1), ("allowed_archs", 1), ("layers", 0), ("tile_sm", 0)]
+)
+def test_registry_that_is_told_whom_an_entry_is_for(keyword: str, count: int) -> None:
+    found = gates(f"register('mla', run, {keyword}=[100, 103])\n")
+    assert [yes(g) for g in found] == [{100, 103}] * count

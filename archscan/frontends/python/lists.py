@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from archscan.frontends.python.gates import ModulePass
 
 
+# A registry that is told in so many words whom an entry is for, wherever it asks for that.
+_SUPPORTED = re.compile(
+    r"(?i)(?:supported|allowed|compatible|valid)_(?:\w+_)?(?:ccs?|sms?|arch(?:s|es|itectures?)?|capabilit(?:y|ies))$"
+)
+
+
 def admitted(interpreter: Interpreter, values: Value, encoding: str) -> Answer | None:
     """The targets a list names, its items read as majors, SM numbers or pairs; None if it is no such list."""
     if values is None or not isinstance(values, tuple) or not values:
@@ -71,6 +77,9 @@ def visit_keyword(scan: ModulePass, path: list[Node]) -> None:
     elif raises:
         own = not_raised(scan, raises)
         rest, related = raise_effect(raises[0])
+    elif _SUPPORTED.match(text(name_node)) and value.type in ("list", "tuple", "set"):
+        own = admitted(scan.interpreter, values, "")
+        rest, related = Effect(Does.REFUSES, line_of(call)), ()
     else:
         return
     if own is None:
