@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from archscan.cache import Part
 from archscan.frontends import registry
-from archscan.frontends.protocol import Context, FrontEnd, located
+from archscan.frontends.protocol import Context, FrontEnd, located, silent
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
 from archscan.quick import quicken
 from archscan.sources import Unread, read
@@ -174,6 +174,8 @@ def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[_Judging]) -> list[
 
 def _facts(name: str, one: Indexed, project: _Project) -> FileFacts:
     end, linked = project.linked[name]
+    if one.path in silent(linked):
+        return _placed(FileFacts(one.path, one.size), one)
     try:
         facts = end.gates(_index(one, end), linked, project.context)
     except Exception as error:

@@ -31,7 +31,8 @@ class FrontEnd(Protocol):
     """Bytes -> gates. All three steps are pure and take and return picklable values.
 
     index: one file, from its bytes alone (cacheable by content); None = the file holds nothing of interest
-    link:  all indexes of the project (macro table, module graph) -> whatever `gates` needs
+    link:  all indexes of the project (macro table, module graph) -> whatever `gates` needs; its `silent`, if it has
+           one, are the paths for which `gates` need not be asked
     gates: one index and the linked project -> the facts of that file
     """
 
@@ -52,3 +53,9 @@ def located(index: Any, disk: str) -> Any:
     """An index that may come from a cache, for the file as it lies now."""
     find = getattr(index, "found_at", None)  # to ask whether it is a Rereading costs more than to unpack most indexes
     return find(disk) if find is not None else index
+
+
+def silent(linked: Any) -> frozenset[str]:
+    """The files of which a front end's `gates` would say nothing, as far as what it has linked tells."""
+    found: frozenset[str] = getattr(linked, "silent", frozenset())
+    return found

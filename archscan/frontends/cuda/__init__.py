@@ -57,6 +57,7 @@ class CudaProject:
 
     macros: MacroTable
     host: HostProject
+    silent: frozenset[str]  # files of which there is nothing to say
 
 
 class CudaFrontEnd:
@@ -84,7 +85,8 @@ class CudaFrontEnd:
         directives = {path: index.directives for path, index in indexes.items()}
         macros = link(directives, tools.compiler, tools.evaluator)
         hosts = {path: index.host for path, index in indexes.items() if index.host is not None}
-        return CudaProject(macros, host_link(hosts, context, macros.includes))
+        silent = frozenset(path for path, index in indexes.items() if _is_silent(index, macros))
+        return CudaProject(macros, host_link(hosts, context, macros.includes), silent)
 
     def gates(self, index: CudaIndex, project: CudaProject, context: Context) -> FileFacts:
         """The facts of one file."""
@@ -112,6 +114,14 @@ class CudaFrontEnd:
             suppressions=index.suppressions,
             problems=index.directives.problems,
         )
+
+
+def _is_silent(index: CudaIndex, macros: MacroTable) -> bool:
+    """Whether a file has no gates and no sites, and nothing else to be told."""
+    directives = index.directives
+    told = index.suppressions or index.undecided or directives.undecided or directives.problems
+    hosting = index.host is not None and index.host.has_facts
+    return not (told or hosting or directives.calls or index.path in macros.asking)
 
 
 def _python_index(source: Source, context: Context) -> CudaIndex | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.environment import names_architecture
@@ -13,6 +13,11 @@ from archscan.frontends.cuda.tokens import names_in
 def asks(text: str, derived: Collection[str]) -> bool:
     """Whether a condition names the architecture or a macro that derives from it."""
     return any(name in derived or names_architecture(name) for name in names_in(text))
+
+
+def is_asked(events: Iterable[Directive], derived: Collection[str]) -> bool:
+    """Whether some condition asks."""
+    return any(event.name in CONDITIONALS and asks(event.text, derived) for event in events)
 
 
 def gating(events: Sequence[Directive], derived: Collection[str]) -> tuple[Directive, ...]:

@@ -57,7 +57,7 @@ def directive_facts(
 ) -> DirectiveFacts:
     """The gates of one file, and where the rest of it is live (if that is needed or anything in it is a gate)."""
     everywhere = need_liveness or bool(index.calls)
-    events = index.events if everywhere else table.deciding(index.events)
+    events = index.events if everywhere else table.deciding(path, index.events)
     if not everywhere and not events:
         return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
     environment = Environment(compiler, table.outside(path, compiler))

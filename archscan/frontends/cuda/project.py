@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from archscan.frontends.cuda.conditions import Evaluator
-from archscan.frontends.cuda.deciding import asks, deciding, defining, gating
+from archscan.frontends.cuda.deciding import deciding, defining, gating, is_asked
 from archscan.frontends.cuda.definitions import Definitions, definitions, needed_names
 from archscan.frontends.cuda.directives import CONDITIONALS, Directive
 from archscan.frontends.cuda.environment import Compiler, names_architecture
@@ -49,14 +49,15 @@ class MacroTable:
     flags: dict[str, tuple[str, ...]]  # derived macro -> build flags that decide it
     dependencies: dict[str, set[str]]  # macro -> the names that its definitions hang on
     pasted: frozenset[str]  # macros that token pasting may bring up, and those behind them
+    asking: frozenset[str]  # files of which some condition names the architecture or what derives from it
 
     def outside(self, path: str, compiler: Compiler) -> Outside:
         """What the file at `path` takes from elsewhere."""
         return _FromProject(self, path, compiler)
 
-    def deciding(self, events: Sequence[Directive]) -> tuple[Directive, ...]:
-        """The directives of a file that decide its gates; none if it has no gates."""
-        if not any(event.name in CONDITIONALS and asks(event.text, self.derived) for event in events):
+    def deciding(self, path: str, events: Sequence[Directive]) -> tuple[Directive, ...]:
+        """Of the directives of a file those that decide its gates; none if it has no gates."""
+        if path not in self.asking:
             return ()
         names = _tested(gating(events, self.derived))
         return deciding(events, self.derived, self.pasted | _closure(names, self.dependencies))
@@ -113,7 +114,8 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: E
     defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guard_start, needed))}
     dependencies = _dependencies(defined)
     derived = _derived(dependencies) | {n for n in needed if compiler.is_derived_elsewhere(n)}
-    beside = _tested_beside(indexes, derived)
+    asking = frozenset(path for path, index in indexes.items() if is_asked(index.events, derived))
+    beside = _tested_beside([indexes[path] for path in asking], derived)
     behind_pasted = _closure(pasted, dependencies)
     features = behind_pasted | _closure(derived, dependencies) if beside else frozenset()  # else nobody asks
     tracked = features | _closure(beside, dependencies)
@@ -129,6 +131,7 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: E
         flags={name: _flags(name, dependencies, compiler) for name in derived},
         dependencies=dependencies,
         pasted=behind_pasted,
+        asking=asking,
     )
     programs = {
         p: _Program(defining(indexes[p].events, tracked), indexes[p].guard_start)
@@ -178,15 +181,14 @@ def _flags(name: str, dependencies: dict[str, set[str]], compiler: Compiler) -> 
     return tuple(found)
 
 
-def _tested_beside(indexes: Mapping[str, DirectiveIndex], derived: frozenset[str]) -> frozenset[str]:
+def _tested_beside(asking: Iterable[DirectiveIndex], derived: frozenset[str]) -> frozenset[str]:
     """Names in conditions beside a test of the architecture: they decide whether a gate or a site is reached.
 
     Of others' code only the conditions around a test: nothing else is looked for in it.
     """
     found: set[str] = set()
-    for index in indexes.values():
-        if any(event.name in CONDITIONALS and asks(event.text, derived) for event in index.events):
-            found |= _tested(gating(index.events, derived) if index.brief else index.events)
+    for index in asking:
+        found |= _tested(gating(index.events, derived) if index.brief else index.events)
     return frozenset(found)
 
 
