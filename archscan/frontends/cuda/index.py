@@ -16,6 +16,7 @@ from functools import lru_cache
 from archscan.frontends.cuda.directives import CONDITIONALS, Directive, Events, scan
 from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.lines import Lines
+from archscan.frontends.cuda.macros import defined_name
 from archscan.frontends.cuda.scopes import Function, Scopes
 from archscan.frontends.cuda.structure import Conditional, structure
 from archscan.frontends.cuda.target_macros import TargetCall, target_calls
@@ -24,7 +25,6 @@ from archscan.model.facts import Undecided
 from archscan.model.gate import Scope
 
 _BLANK = re.compile(rb"\s*")
-_DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.M)
 _EVENTS = CONDITIONALS | {"define", "undef"}
 _OUTPUT = re.compile(rb'"[=+]\w+"\s*\(\s*([A-Za-z_]\w*)')
 _LONGEST_REST = 2000  # bytes of a function behind a conditional
@@ -84,7 +84,7 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
     return DirectiveIndex(
         events=events,
         guard_start=shape.guard_start,
-        candidates=_surroundings(data, candidates, brief, compiler),
+        candidates=_surroundings(data, candidates, events, brief, compiler),
         call_scopes={} if brief else _call_scopes(data, calls, compiler),
         excerpts=tuple(_excerpts(data, ranges, 0 if brief else LINES_ABOVE)),
         problems=() if template else shape.problems,
@@ -130,10 +130,10 @@ def _is_open(text: str, compiler: Compiler) -> bool:
 
 
 def _surroundings(
-    data: bytes, conditionals: Iterable[Conditional], brief: bool, compiler: Compiler
+    data: bytes, conditionals: Iterable[Conditional], events: Events, brief: bool, compiler: Compiler
 ) -> dict[int, Surroundings]:
     scopes = Scopes(data, compiler.device_words)
-    defined = [] if brief else [(m.start(), m[1]) for m in _DEFINE.finditer(data)]
+    defined = [] if brief else [(e.start, defined_name(e.text).encode()) for e in events if e.name == "define"]
     found: dict[int, Surroundings] = {}
     for conditional in conditionals:
         if brief:
@@ -196,7 +196,7 @@ def _skipped(data: bytes, offset: int) -> int:
 def _used(data: bytes, conditional: Conditional, defined: Sequence[tuple[int, bytes]]) -> frozenset[str]:
     """Of the macros that the arms define, those that the file names outside the conditional."""
     start, end = conditional.start, conditional.end
-    names = {name for _, name in defined[bisect_left(defined, (start,)) : bisect_left(defined, (end,))]}
+    names = {name for _, name in defined[bisect_left(defined, (start,)) : bisect_left(defined, (end,))] if name}
     return frozenset(n.decode() for n in names if data.count(n) > data.count(n, start, end))
 
 

@@ -53,7 +53,11 @@ class Lines:
         return self.offset + self.data.rfind(b"\n", 0, max(offset - self.offset, 0)) + 1
 
     def _column(self, line: int, offset: int) -> int:
-        text = self.bytes(self.line_start(offset), offset)
+        at = offset - self.offset
+        begin = self.data.rfind(b"\n", 0, max(at, 0)) + 1
+        if begin >= at:
+            return 1
+        text = self.data[begin:at]
         if line == 1:
             text = text.removeprefix(BOM)
         return (len(text) if text.isascii() else len(text.decode("utf-8", "replace"))) + 1
