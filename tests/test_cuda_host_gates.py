@@ -816,3 +816,30 @@ def test_an_answer_of_a_helper_that_is_handed_on() -> None:
     code = f"{helper}void f(Target t) {{\n  if (TargetHasSMVersionGE(t, 90)) a();\n}}\nvoid g(Target t) {{\n"
     found = gate(code + "  bool wide = TargetHasSMVersionGE(t, 100);\n  b(wide);\n}\n", 6)
     assert admits(found.arms[0]) == FROM_90 - {90}
+
+
+QUERY = """int sm_num() {
+  cudaDeviceProp p;
+  cudaGetDeviceProperties(&p, 0);
+  return p.major * 10 + p.minor;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "condition", "admitted"),
+    [
+        ("#define SM_AT_LEAST(x) (sm_num() >= (x))", "SM_AT_LEAST(120)", {120, 121}),
+        ("static const bool kHopper = sm_num() == 90;", "kHopper", {90}),
+    ],
+)
+def test_answers_behind_names_of_the_file(declared: str, condition: str, admitted: set[int]) -> None:
+    assert admits(gate(f"{QUERY}{declared}\nvoid f() {{\n  if ({condition}) g();\n}}\n", 8).arms[0]) == admitted
+
+
+def test_a_switch_whose_cases_a_macro_makes_is_undecided() -> None:
+    head = "#define FOR_EACH(X) X(80) X(90)\nvoid f(int arch) {\n switch (arch) {\n"
+    found = facts(
+        f"{head}#define CASE(A) case A: g<A>(); return;\n FOR_EACH(CASE)\n#undef CASE\n default: throw 1;\n }}\n}}\n"
+    )
+    assert (found.gates, [u.line for u in found.undecided]) == ((), [3])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from tree_sitter import Node
 
 from archscan.frontends.cuda.host.expressions import expression, parser
-from archscan.frontends.cuda.host.names import is_member
+from archscan.frontends.cuda.host.names import carries_capability, is_member
 from archscan.frontends.cuda.host.prefilter import may_ask
 from archscan.frontends.cuda.host.statements import Statements
 from archscan.frontends.cuda.host.syntax import (
@@ -59,6 +59,7 @@ class Lowering(Statements):
     templates: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     visited: list[Visited] = field(default_factory=list)
     named: set[str] = field(default_factory=set)  # what is made of __CUDA_ARCH__, whatever it is called
+    flags: set[str] = field(default_factory=set)  # constants of the file that may hold an answer
     special: tuple[Expr, ...] = ()  # arguments of the template specialisation in hand
 
     def unit(self) -> Unit:
@@ -78,13 +79,14 @@ class Lowering(Statements):
         """Reads the functions again that ask one of the buffer's own helpers, now that these are known."""
         self.helpers = frozenset(f.name for f in self.functions if len(f.name) > 3 and _answers(f))
         called = {name: f"{name}(".encode() for name in self.helpers}
-        called |= {name: name.encode() for name in self.suspects if is_member(name) or name in self.named}
+        kept = self.named | self.flags
+        called |= {name: name.encode() for name in self.suspects if is_member(name) or name in kept}
         for visit in tuple(self.visited) if called else ():  # reading again meets inner functions again
             text = self._bytes(visit.node)
             if any(key in text for name, key in called.items() if name != visit.name):
-                kept = len(self.functions)
+                known = len(self.functions)
                 function = self._lowered(visit)
-                del self.functions[kept:]
+                del self.functions[known:]
                 if visit.position < 0:
                     self.functions.append(function)
                 else:
@@ -216,6 +218,9 @@ class Lowering(Statements):
             if name := self._declared(declarator):
                 expr = self.expr(value)
                 self._note(name, expr)
+                if expr.op is not Op.NUMBER and self._may_ask(expr):
+                    self.flags.add(name)
+                    self.suspects.add(name)
                 self.constants.append(
                     Constant(name, scope, template, expr, self.place(node), guards, self.special if scope else ())
                 )
@@ -261,7 +266,7 @@ class Lowering(Statements):
 
     def _expression_macro(self, node: Node, name: str, parameters: Node | None, body: bytes) -> None:
         """A macro that is an expression of its parameters, as a function that returns it."""
-        if len(body) > _LONGEST_MACRO or not may_ask(body):
+        if len(body) > _LONGEST_MACRO or not (may_ask(body) or any(carries_capability(w) for w in _words(body))):
             return
         place = self.place(node)
         value = expression(body.strip(), place)

@@ -100,6 +100,9 @@ class GateRecorder:
 
     def switch(self, switch: Switch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None:
         if not any(c.basis.arch for c in conditions):
+            if not any(case.labels for case in switch.cases) and self.evaluator.value(switch.subject, scope).basis.arch:
+                reason = "the cases of the switch come from a macro"
+                self.undecided.append(Undecided(switch.place.line, switch.subject.text, reason))
             return
         drafts = []
         for case, verdict in zip(switch.cases, conditions, strict=True):
