@@ -8,7 +8,7 @@ from archscan.catalog import load
 from archscan.frontends.protocol import Context
 from archscan.frontends.python import PythonFrontEnd
 from archscan.model.facts import Source
-from archscan.model.gate import Kind
+from archscan.model.gate import Does, Kind
 from archscan.model.settings import ScanSettings
 from tests.test_python_cases import UNIVERSE, gates, no, yes
 
@@ -37,6 +37,9 @@ def test_part_that_hangs_on_the_spelling_is_not_known() -> None:
 
 def test_named_entry_that_says_nothing_of_chips() -> None:
     assert not gates('def use(config):\n    if config.get("depth", 0) >= 90:\n' + GATED)
+    assert not gates(
+        'def use(manifest):\n    if manifest.get("arch") != "sm_100a":\n        raise ValueError("arch")\n'
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,9 @@ def sizes(major=None):
         raise ValueError("no kernel for this GPU")
     return row
 """
-    assert [g.kind for g in gates(text)] == [Kind.TABLE]
+    for asked in ("row is None", "row is None or row not in BUILT"):
+        (gate,) = gates(text.replace("row is None", asked))
+        assert gate.kind is Kind.TABLE and gate.rest.does is Does.RAISES
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ _LOOKED_AT = 2000
 _VERSIONS = frozenset({"Version", "LooseVersion", "parse_version", "parse"})
 _MATCHERS = frozenset({"re.match", "re.fullmatch", "re.search"})
 _MOST_NAMES = 3
+_OF_TARGET = re.compile(r"(?i)target|attrs|device|prop|gpu")  # others' entries are of what was compiled
 _FIRST_SM = 20  # a smaller number is a major
 _AS_NUMBER = frozenset({"to_int", "as_int"})
 
@@ -95,7 +96,8 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
     if known is not MISSING:
         return Outcome(known)
     if name == "get" and positional and positional[0].type == "string":
-        held = _entry(interpreter, interpreter.evaluate(positional[0], frame))
+        told = _OF_TARGET.search(text(function)) is not None
+        held = _entry(interpreter, interpreter.evaluate(positional[0], frame)) if told else None
         if held is not None:
             return Outcome(held)
     if isinstance(callee, Split):

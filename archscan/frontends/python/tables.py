@@ -193,7 +193,8 @@ def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect | N
                 wanted = (f"{text(left)} is None", f"not {text(left)}")
                 if condition is not None and _refuses_rows(condition, text(left), statement):
                     return None
-                if condition is not None and oneline(condition).strip("()") in wanted:
+                asked = oneline(condition).strip("()") if condition is not None else ""
+                if any(asked == one or asked.startswith(f"{one} or ") for one in wanted):
                     body = child(statement, "consequence")
                     return block_effect(body) if body is not None else Effect(Does.REFUSES)
     return Effect(Does.ASSIGNS, line_of(node), None, "None")
