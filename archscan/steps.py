@@ -108,7 +108,7 @@ def _gates(
     """The facts of all files of each front end, in order."""
     linked: dict[str, tuple[FrontEnd, Any]] = {}
     chunks: list[list[_Judging]] = []
-    for end, mine in work:
+    for end, mine in (one for one in work if one[0].joins):
         link = partial(_link, mine, end, context)
         # Linking leaves a heap of holes behind, and every fork would copy some of it.
         linked[end.name] = (end, mapper.apart(link) if isinstance(mapper, Forks) else link())
@@ -116,9 +116,14 @@ def _gates(
         chunks += _chunks(tasks, parts, [len(_blob(one, end)) for one in mine])
     answers = _spread(mapper, partial(_gates_chunk, Shipped(_Project(context, linked))), chunks)
     # Objects made while processes that share this heap are at work would be copied into each of them.
-    packed = list(zip((task for chunk in chunks for task in chunk), answers, strict=True))
-    for task, found in packed:
-        yield _lost(task.indexed, found) if isinstance(found, Died) else pickle.loads(found)
+    packed = iter(list(answers))
+    for end, mine in work:
+        for one in mine:
+            found = next(packed) if end.joins else None
+            if isinstance(found, Died):
+                yield _lost(one, found)
+            else:
+                yield _placed(_index(one, end), one) if found is None else pickle.loads(found)
 
 
 def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> Any:

@@ -39,6 +39,7 @@ class Words:
     """A front end for tests: a file's facts are its words, and how many files of the project share each."""
 
     name = "words"
+    joins = True
     indexed: list[str] = []  # noqa: RUF012  what this process indexed
 
     def wants(self, path: str) -> bool:
@@ -85,6 +86,7 @@ class Others(Placed):
     """Another front end, for another language."""
 
     name = "others"
+    joins = True
 
     def wants(self, path: str) -> bool:
         return path.endswith(".py")

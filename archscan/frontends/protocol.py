@@ -37,6 +37,7 @@ class FrontEnd(Protocol):
     """
 
     name: str
+    joins: bool  # whether what it says of a file hangs on other files; if not, its indexes are the facts already
 
     def wants(self, path: str) -> bool:
         """Whether this front end reads files of that name."""

@@ -34,6 +34,7 @@ class BuildFrontEnd:
     """CMakeLists.txt and *.cmake."""
 
     name = "build"
+    joins = True
 
     def wants(self, path: str) -> bool:
         """Whether a file is CMake's, by its name."""

@@ -64,6 +64,7 @@ class CudaFrontEnd:
     """Bytes of CUDA, C and C++ files, and of Python files that generate such, -> gates."""
 
     name = "cuda"
+    joins = True
 
     def wants(self, path: str) -> bool:
         """Whether it reads files of that name."""

@@ -20,6 +20,7 @@ class LinksFrontEnd:
     """Links of every C++ file, and of the Python files that build or load extension modules."""
 
     name = "links"
+    joins = False
 
     def wants(self, path: str) -> bool:
         return path.endswith((*CUDA_SUFFIXES, ".py"))

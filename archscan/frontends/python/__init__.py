@@ -43,6 +43,7 @@ class PythonFrontEnd:
     """Reads .py and .pyi files."""
 
     name = "python"
+    joins = True
 
     def wants(self, path: str) -> bool:
         return path.endswith((".py", ".pyi"))
