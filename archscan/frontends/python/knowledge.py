@@ -93,10 +93,13 @@ class Knowledge:
         # two names that each carry a capability may mean two of them
         return Capability(value.is_text) if isinstance(value, Capability) else value
 
-    def seed_unknown(self, name: str, source: str, lanes: Lanes) -> Value | None:
+    def seed_unknown(self, name: str, assigned: Node, lanes: Lanes) -> Value | None:
         """What a name carries by convention although nobody can tell what it was assigned."""
         value = self.seed(name, lanes)
-        if value is None or ((_MAJOR.match(name) or _MINOR.match(name)) and not _DEVICE.search(source)):
+        if value is None:
+            return None
+        source = text(assigned)
+        if (_MAJOR.match(name) or _MINOR.match(name)) and not _DEVICE.search(source):
             return None
         return None if _OTHER.search(source) and not _ASKS.search(source) else value
 

@@ -42,25 +42,18 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame, position: int) -> 
     current: Frame | None = frame
     at = position
     while current is not None:
-        if not (current.is_class and current is not frame):
-            value = _in_frame(interpreter, name, current, at)
-            if value is not MISSING:
-                return value
+        if not current.is_class or current is frame:
+            if current.scope.holds(name):
+                value = resolve(interpreter, name, current, at)
+                if value is not MISSING:
+                    return value
+            if name in current.locals:
+                return current.locals[name]
+            if name in current.parameters:
+                return parameter(interpreter, name, current)
         at = at if current.scope is NO_SCOPE else END
         current = current.parent
     return _outside(interpreter, name, frame)
-
-
-def _in_frame(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
-    if frame.scope.holds(name):
-        value = resolve(interpreter, name, frame, position)
-        if value is not MISSING:
-            return value
-    if name in frame.locals:
-        return frame.locals[name]
-    if name in frame.parameters:
-        return parameter(interpreter, name, frame)
-    return MISSING
 
 
 def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
@@ -265,21 +258,30 @@ def _around(interpreter: Interpreter, name: str, frame: Frame) -> Value:
 
 
 def _bound(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
-    key = ("bind", binding.node.start_byte, binding.name, binding.index)
+    key = (binding.node.start_byte, binding.index, f"bind {binding.name}")
+    known = frame.memo.get(key)
+    if known is not None:
+        interpreter.trace.extend(known[1])
+        return known[0]
     if key in frame.busy or interpreter.depth > DEPTH or interpreter.steps > STEPS:
         interpreter.cut(frame, key)
         return Unknown((binding.name,))
     frame.busy.add(key)
+    interpreter.depth += 1
+    trace, mark, whole = interpreter.trace, len(interpreter.trace), interpreter.cut_short
     try:
-        interpreter.depth += 1
-        try:
-            return _value_of(interpreter, binding, frame, before, chain)
-        finally:
-            interpreter.depth -= 1
+        value = _value_of(interpreter, binding, frame, before, chain)
     finally:
+        interpreter.depth -= 1
         frame.busy.discard(key)
         if interpreter._cycles:
             interpreter.closed(frame, key)
+    if binding.kind in _ALONE and whole == interpreter.cut_short:
+        frame.memo[key] = (value, tuple(trace[mark:]))
+    return value
+
+
+_ALONE = frozenset({"assign", "unpack"})  # give a value that does not hang on what the name was before
 
 
 def _value_of(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
@@ -303,12 +305,12 @@ def _value_of(interpreter: Interpreter, binding: Binding, frame: Frame, before: 
     if kind == "unpack":
         value = interpreter.lanes.lift(lambda v: item_of(v, binding.index, interpreter.lanes), value)
         if isinstance(value, Unknown) and not value.arch:
-            told = interpreter.knowledge.seed_unknown(binding.name, text(binding.value), interpreter.lanes)
+            told = interpreter.knowledge.seed_unknown(binding.name, binding.value, interpreter.lanes)
             return Unknown((binding.name,)) if told is None else told
     if isinstance(value, InstanceV):
         value = _with_stores(interpreter, binding.name, value, frame)
     if isinstance(value, Unknown) and not value.arch and not _is_handed_over(interpreter, binding.value, frame):
-        seeded = interpreter.knowledge.seed_unknown(binding.name, text(binding.value), interpreter.lanes)
+        seeded = interpreter.knowledge.seed_unknown(binding.name, binding.value, interpreter.lanes)
         value = value if seeded is None else seeded
     if depends(value) or isinstance(value, (PartialV, FuncV)):
         _note(interpreter, frame.module, binding.node, mark)

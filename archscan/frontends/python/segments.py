@@ -103,11 +103,15 @@ def _segments(data: bytes, start: int, end: int, boundary: re.Pattern[bytes]) ->
         marks.insert(0, 0)
     found: list[tuple[int, int, int]] = []
     begin = first = start
+    follows = True  # the head, or a definition: what is neither itself goes together with what follows it
     for mark in marks:
+        defines = _DEFINES.match(data, mark) is not None
+        if not (defines or follows):
+            continue
         above = _above(data, begin, mark)
         if mark > first and _closed(data, first, above):
             found.append((begin, first, above))
-            begin, first = above, mark
+            begin, first, follows = above, mark, defines
     return [*found, (begin, first, end)] if marks else []
 
 

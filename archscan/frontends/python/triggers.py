@@ -179,8 +179,7 @@ def asks(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
     """Top-level functions and flags that ask for the target without saying so in their name."""
     names: set[bytes] = set()
     functions = _all_of(data, b"\ndef ") if found else []
-    for offset in found:
-        start = data.rfind(b"\n", 0, offset) + 1
+    for start, offset in {data.rfind(b"\n", 0, offset) + 1: offset for offset in found}.items():
         if not data[start : start + 1].isspace():
             match = _FLAG.match(data, start)
         else:
