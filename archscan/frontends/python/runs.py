@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -85,16 +86,16 @@ def mixes(interpreter: Interpreter, module: Module, function: Node) -> bool:
 
 
 def _mixed(interpreter: Interpreter, body: Node | None, frame: Frame) -> bool:
-    run = _Run(interpreter, frame)
-    if body is not None:
-        run.block(body, interpreter.lanes.all, ())
-    names: tuple[str, ...] = ()
-    for value, _, why in run.returns:
+    def mixed(value: Value, names: tuple[str, ...]) -> bool:
         for one, _ in interpreter.lanes.groups(truth_of(interpreter.lanes, value)):
             arch = isinstance(one, Unknown) and one.arch
             names += () if arch or isinstance(one, bool) else one.names
-        names += why
-    return any(not _ENVIRONMENT.search(name) for name in names)
+        return any(not _ENVIRONMENT.search(name) for name in names)
+
+    run = _Run(interpreter, frame, mixed)
+    if body is not None:
+        run.block(body, interpreter.lanes.all, ())
+    return run.found
 
 
 def _call_key(
@@ -168,11 +169,15 @@ _LEAVING = (
 
 
 class _Run:
-    """Walks a function body forward: which lanes return what, and which raise."""
+    """Walks a function body forward: which lanes return what, and which raise; no further than to what is sought."""
 
-    def __init__(self, interpreter: Interpreter, frame: Frame) -> None:
+    def __init__(
+        self, interpreter: Interpreter, frame: Frame, sought: Callable[[Value, tuple[str, ...]], bool] | None = None
+    ) -> None:
         self.interpreter = interpreter
         self.frame = frame
+        self.sought = sought
+        self.found = False
         self.returns: list[tuple[Value, int, tuple[str, ...]]] = []
         self.raises: list[Raise] = []
         self.left = 0  # lanes that have left the loop around
@@ -180,7 +185,7 @@ class _Run:
     def block(self, block: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
         """The lanes that leave the block at its end, and the unknown conditions they hang on."""
         for statement in statements(block):
-            if not live:
+            if not live or self.found:
                 break
             live, names = self.statement(statement, live, names)
         return live, names
@@ -188,8 +193,9 @@ class _Run:
     def statement(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
         kind = node.type
         if kind == "return_statement":
-            value = operands(node)
-            self.returns.append((self._returned(value), live, names))
+            value = self._returned(operands(node))
+            self.returns.append((value, live, names))
+            self.found = self.sought is not None and self.sought(value, names)
             return 0, names
         if kind == "raise_statement":
             self.raises.append(Raise(live, names, node, self.frame.module))
