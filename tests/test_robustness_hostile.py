@@ -106,7 +106,7 @@ PYTHON: dict[str, Callable[[], bytes]] = {
     "unclosed-string": lambda: b'x = """' + text("torch.cuda.get_device_capability() ", 5000),
     "unclosed-brackets": lambda: b"x = [" + text("(", 20_000),
     "backslashes": lambda: text("\\\n", 20_000),
-    "dedents": lambda: b"".join(b" " * (n % 97) + b"if sm >= 90:\n" for n in range(1000)),
+    "dedents": lambda: b"".join(b" " * (n % 97) + b"if sm >= 90:\n" for n in range(1500)),
     "not-utf-8": lambda: (
         b"x = '" + bytes(range(128, 256)) * 100 + f"'\nif {CAPABILITY} >= (9, 0):\n    pass\n".encode()
     ),

@@ -12,6 +12,7 @@ from tree_sitter import Node
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.python.blocks import is_predicate, returns_in
+from archscan.frontends.python.conditions import Answer
 from archscan.frontends.python.decisions import (
     visit_assert,
     visit_assignment,
@@ -55,6 +56,7 @@ class Found:
     queue: list[int] = field(default_factory=list)
     queued: set[int] = field(default_factory=set)
     places: dict[str, list[int]] = field(default_factory=dict)
+    entered: dict[tuple[int, int, int], Answer] = field(default_factory=dict)  # answers of arms, by where they are
     deep: list[tuple[int, int]] = field(default_factory=list)  # ranges that are nested too deeply to be read
     problems: list[str] = field(default_factory=list)
 

@@ -273,5 +273,4 @@ def _is_rung(node: Node) -> bool:
     if node.type != "if_statement" or node.children_by_field_name("alternative"):
         return False
     block = child(node, "consequence")
-    effect = block_effect(block) if block is not None else None
-    return effect is not None and effect.does in (Does.RETURNS, Does.WORK) and ends(block)  # type: ignore[arg-type]
+    return block is not None and ends(block) and block_effect(block).does in (Does.RETURNS, Does.WORK)

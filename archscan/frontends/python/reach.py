@@ -49,7 +49,19 @@ def _constructed(scan: ModulePass, method: Node, around: list[Node]) -> Answer:
 
 
 def _entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answer:
-    """The answer of the arm of an if statement that the path goes through."""
+    """The answer of the arm of an if statement that the path goes through, remembered."""
+    clause = path[i + 2] if path[i + 1].type == "elif_clause" else path[i + 1]
+    key = (node.start_byte, node.end_byte, clause.start_byte)
+    known = scan.found.entered.get(key)
+    if known is None:
+        whole = scan.interpreter.cut_short
+        known = _arm_entered(scan, node, path, i)
+        if whole == scan.interpreter.cut_short:
+            scan.found.entered[key] = known
+    return known
+
+
+def _arm_entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answer:
     frame = scan.frame(path[: i + 1])
     result = always(scan.interpreter)
     for condition, block in if_arms(node):
