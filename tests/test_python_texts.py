@@ -211,3 +211,19 @@ def test_conditions_that_pass_through_containers(body: str, wanted: int) -> None
 def test_registry_that_is_told_whom_an_entry_is_for(keyword: str, count: int) -> None:
     found = gates(f"register('mla', run, {keyword}=[100, 103])\n")
     assert [yes(g) for g in found] == [{100, 103}] * count
+
+
+def test_refusal_of_a_bound_is_told_in_its_own_words() -> None:
+    text = """
+class Layer:
+    MIN_SM_VERSION = (12, 1)
+
+    @classmethod
+    def usable(cls, capability):
+        if capability < cls.MIN_SM_VERSION:
+            need = ".".join(str(part) for part in cls.MIN_SM_VERSION)
+            return False, RuntimeError(f"needs compute capability {need} or newer")
+        return True, None
+"""
+    window = next(g for g in gates(text) if g.kind is Kind.WINDOW)
+    assert yes(window) == {121} and "needs compute capability" in (window.rest.message or "")

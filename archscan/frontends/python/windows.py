@@ -168,8 +168,8 @@ def _first_template(block: Node | None) -> str | None:
     stack = [block] if block is not None else []
     while stack:
         node = stack.pop()
-        if node.type == "string":
-            return template(node)
+        if node.type == "string" and re.search(r"[A-Za-z]{2}", found := template(node) or ""):
+            return found
         stack.extend(reversed(node.named_children))
     return None
 
