@@ -108,3 +108,13 @@ def test_an_operator_of_a_library_named_by_a_macro() -> None:
     code = b'TORCH_LIBRARY_EXPAND(TORCH_EXTENSION_NAME, ops) {\n  ops.def("gemm(Tensor a) -> Tensor");\n}\n'
     found = [(link.detail, link.target) for link in cuda_links(code, "bind.cpp") if link.kind is LinkKind.REGISTERS]
     assert found == [("TORCH_EXTENSION_NAME", "gemm")]
+
+
+def test_a_function_that_gets_a_name_and_sources_builds() -> None:
+    code = (
+        b'def spec(name, sources):\n    return name\n\n\ndef gen_topk():\n    return spec("topk", ["csrc/topk.cu"])\n'
+    )
+    links = python_links(code, "x.py")
+    assert _found(links, LinkKind.JIT_SPEC) == [("gen_topk", "topk", 6)]
+    assert _found(links, LinkKind.JIT_SOURCE) == [("gen_topk", "csrc/topk.cu", 6)]
+    assert _found(python_links(code.replace(b'"topk", ', b""), "x.py"), LinkKind.JIT_SPEC) == []

@@ -202,3 +202,19 @@ def test_an_operator_of_a_library_is_followed_by_name(
     (chain,) = _trace("mykit.ops.summed", make(trace_samples.LIBRARY), catalog)
     assert ("kernels.cu", 5, "run") in _with(chain, "shut")
     assert "ops.py" in [name for name, _, _ in _with(chain, "clean")]
+
+
+def test_what_is_built_may_be_shut_where_nobody_runs_it(tmp_path: Path, catalog: Catalog) -> None:
+    (tmp_path / "jit.py").write_text(
+        "import torch\n\n\ndef flags(supported_major_versions=None):\n"
+        "    if torch.cuda.get_device_capability()[0] not in supported_major_versions:\n"
+        "        raise RuntimeError('no')\n    return []\n\n\n"
+        "def spec(name, sources, flags):\n    return name\n\n\n"
+        "def gen_mla():\n    return spec('mla', ['mla.cu'], flags(supported_major_versions=[12]))\n"
+    )
+    body = "#ifdef __CUDA_ARCH_FEAT_SM100_ALL\n  o[0] = 1.f;\n#endif\n"
+    (tmp_path / "mla.cu").write_text(f"__global__ void mla(float* o) {{\n{body}}}\n")
+    facts = pipeline.scan([str(tmp_path)], catalog, SETTINGS)
+    report = pipeline.report(facts, select("sm120", catalog), catalog, JudgeSettings())
+    (chain,) = trace("gen_mla", report, read_code([str(tmp_path)], SETTINGS, catalog))
+    assert chain.sentence.startswith("let in on the way, and shut in what is built: mla.cu:2")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from archscan.model.gate import Layer
 from archscan.tracing.states import SHUT, UNKNOWN, GateState
 
 _NAMED = 12
+_COMPILED = frozenset({Layer.PREPROCESSOR, Layer.DEVICE, Layer.HOST})
 
 
 def sentence(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...], remarks: list[str]) -> str:
     """`shut by 4 of 7 gates; open these together: ...`, with what is only built, undecided, ambiguous or missing."""
     shut = [s for s in run if s.state == SHUT]
     opening = [s for s in shut if s.is_to_open]
+    closed = [s for s in built if s.state == SHUT]
+    if closed and not shut and not any(s.gate.layer in _COMPILED for s in run):  # nobody knows what is run of it
+        return "; ".join([f"let in on the way, and shut in what is built: {_places(closed)}", *remarks])
     parts = [_verdict(shut, len(run))]
     if opening:
         parts.append(f"open {'these together' if len(opening) > 1 else 'this one'}: {_places(opening)}")
@@ -19,7 +24,6 @@ def sentence(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...]
     unknown = [s for s in run if s.state == UNKNOWN]
     if unknown:
         parts.append(f"undecided: {_places(unknown)}")
-    closed = [s for s in built if s.state == SHUT]
     if closed:
         gates = "1 more shut gate is" if len(closed) == 1 else f"{len(closed)} more shut gates are"
         parts.append(f"{gates} built into the same module and not run by {name}")

@@ -25,6 +25,11 @@ _NAME_ARGUMENT = re.compile(rb"""(?:\s|#[^\n]*\n)*(?:name\s*=\s*)?([fFrR]{0,2})(
 _WRAPPER = re.compile(
     rb"""\(\s*f?["'](\w+)["']\s*,\s*f?["']&?([\w:]+)(?:<[^"'\n]*>)?((?:::\w+)?)[^"'\n]*["']\s*,?\s*\)"""
 )
+_CUDA_FILE = re.compile(rb"""\.cu["']""")
+_NAMED_SOURCES = re.compile(
+    rb"""(\w+)\(\s*(?:name\s?=\s?)?[fF]?["'][^"'\n]+["']\s*,\s*(?:sources\s?=\s?)?\[[^\]()]*\Z"""
+)
+_BEFORE = 300  # bytes looked back from a source for the call that gets it
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _DIRECTORY = re.compile(rb"""^(\w*DIR\w*)[^=\n]*=[^\n]*?((?:/[ \t]*["'][^"'\n]+["'][ \t]*)+)\r?$""", re.M)
 
@@ -72,9 +77,20 @@ def builders_of(packages: Mapping[str, Any]) -> tuple[str, ...]:
 def links(data: bytes, path: str, builders: Sequence[str] = ()) -> tuple[Link, ...]:
     """Extension modules built in a Python file, with sources and exports, and the named directories they lie in."""
     found = list(_directories(data)) if b"_DIR" in data else []
-    if any(name.encode() in data for name in builders):
-        found += _built(data, builders)
+    names = dict.fromkeys((*builders, *_like_builders(data)))
+    if any(name.encode() in data for name in names):
+        found += _built(data, tuple(names))
     return tuple(found)
+
+
+def _like_builders(data: bytes) -> Iterator[str]:
+    """The functions of the file that get a name and a list of CUDA sources, as what compiles a module does."""
+    if b'.cu"' not in data and b".cu'" not in data:
+        return
+    for file in _CUDA_FILE.finditer(data):
+        match = _NAMED_SOURCES.search(data, max(0, file.start() - _BEFORE), file.start())
+        if match is not None and re.search(rb"^def " + match[1] + rb"\(", data, re.M):
+            yield match[1].decode()
 
 
 def _built(data: bytes, builders: Sequence[str]) -> Iterator[Link]:
