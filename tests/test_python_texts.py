@@ -227,3 +227,15 @@ class Layer:
 """
     window = next(g for g in gates(text) if g.kind is Kind.WINDOW)
     assert yes(window) == {121} and "needs compute capability" in (window.rest.message or "")
+
+
+def test_switch_of_an_object_that_is_handed_to_another() -> None:
+    text = """
+class Policy:
+    def plan(self):
+        self.use_async = is_cuda_arch(self.arch) and self.arch.sm_version in {80, 90}
+
+    def write(self, code):
+        code.use_async = self.use_async
+"""
+    assert [(g.kind, yes(g)) for g in gates(text)] == [(Kind.FLAG, {80, 90})]

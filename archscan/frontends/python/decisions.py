@@ -150,7 +150,7 @@ def _is_kept(path: list[Node]) -> bool:
             left = child(node, "left")
             stored = left is not None and (named or left.type in ("attribute", "subscript"))
             return stored and below == child(node, "right")
-        if node.type not in ("dictionary", "pair", "list", "tuple", "expression_list"):
+        if node.type not in ("dictionary", "pair", "list", "tuple", "expression_list", "attribute"):
             return False
         if node.type == "pair" and below != child(node, "value"):
             return False
