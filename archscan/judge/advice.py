@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import re
 
+from archscan.judge.binaries import imaged, unbuilt
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
 from archscan.judge.features import COMPILED
 from archscan.judge.limits import constant
 from archscan.judge.named import foreign, named_for_others
 from archscan.judge.pairs import Half
-from archscan.judge.said import (
-    block_scaled,
-    exact,
-    imaged,
-    known_bad,
-    memory,
-    named_as_built,
-    oversize,
-    performance,
-    promised,
-    required,
-    said,
-    unbuilt,
-    workaround,
-)
+from archscan.judge.said import block_scaled, known_bad, memory, oversize, performance, said, workaround
+from archscan.judge.stated import exact, named_as_built, promised, required
 from archscan.judge.weighed import Advised, Rule, Weighed
 from archscan.model.finding import Advice, Consequence, Problem
 from archscan.model.gate import Does, Kind
