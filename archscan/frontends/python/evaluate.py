@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from tree_sitter import Node
 
 from archscan.frontends.python import runs
@@ -15,6 +17,8 @@ from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import inner, oneline, parameters
 from archscan.frontends.python.values import ClassV, FuncV, Lanes, Unknown, Value
 from archscan.model.gate import Related
+
+_FRAMED = frozenset({"class_definition", "function_definition", "lambda"})
 
 
 class Interpreter:
@@ -92,13 +96,13 @@ class Interpreter:
     def frame_at(self, module: Module, path: list[Node]) -> Frame:
         """The frame around the last node of a path from the module's root: parameters seeded by their names."""
         frame = self.module_frame(module)
-        for i, node in enumerate(path[:-1]):
-            below = path[i + 1]
-            if below.type in {"decorator", "parameters"}:
+        for node, below in itertools.pairwise(path):
+            kind = node.type
+            if kind not in _FRAMED or below != child(node, "body"):
                 continue
-            if node.type == "class_definition" and below == child(node, "body"):
+            if kind == "class_definition":
                 frame = self.class_frame(self.class_of(module, node, frame))
-            elif node.type in ("function_definition", "lambda") and below == child(node, "body"):
+            else:
                 frame = self.entry_frame(module, node, frame)
         return frame
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from archscan.frontends.python.syntax import COMPOUND, field, if_arms, operands, statements, text
+from archscan.frontends.python.syntax import COMPOUND, field, if_arms, operands, text
 
 Chain = tuple[tuple[int, int], ...]  # (start byte of a compound statement, index of its arm), outermost first
 
@@ -56,7 +56,7 @@ class Scope:
                 known.sort(key=lambda binding: binding.node.start_byte)
 
     def _block(self, block: Node, chain: Chain) -> None:
-        for statement in statements(block):
+        for statement in block.named_children:
             self._statement(statement, chain)
 
     def _statement(self, node: Node, chain: Chain) -> None:
