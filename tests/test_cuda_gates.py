@@ -380,3 +380,12 @@ def test_a_flag_that_lets_everybody_in_is_taken_as_not_set() -> None:
     by_name, bit = catalog().universe.by_name, catalog().universe.bit
     assert [arm.assumed.word(bit(by_name["sm_90"])) for arm in found.arms] == ["no", "yes"]
     assert [arm.truth.word(bit(by_name["sm_90"])) for arm in found.arms] == ["unknown", "unknown"]
+
+
+def test_an_emulation_under_the_name_of_a_feature_is_no_use() -> None:
+    emulated = "inline void cp_async_fence() {}\ntemplate <int n> inline void cp_async_wait() {}\n"
+    real = 'inline void cp_async_fence() { asm volatile("cp.async.commit_group;"); }\nvoid g() { cp_async_fence(); }\n'
+    found = gates(f"#if __CUDA_ARCH__ < 800\n{emulated}#else\n{real}#endif\n")[0]
+    assert [bool(arm.features) for arm in found.arms] == [False, True]
+    assert [arm.calls for arm in found.arms] == [(), ()]
+    assert gates("#if __CUDA_ARCH__ >= 800\ncp_async_fence();\n#endif\n")[0].arms[0].features

@@ -19,7 +19,9 @@ _ERROR_CODE = re.compile(
     r"cuda\w*Error|CUBLAS_STATUS|CUDNN_STATUS|CUresult|kError|Status::k|\bE[A-Z]{3,}\b"
     r"|(?:::|\b(?=k?[A-Z]))(?i:\w*(?:not_?supported|unsupported|not_?implemented|unimplemented|invalid|error|fail)\w*)"
 )
-_HINTS = frozenset({"griddep-launch", "prefetch", "setmaxnreg"})  # losing them costs time, never correctness
+_HINTS = frozenset(
+    {"griddep-launch", "prefetch", "cache-policy", "setmaxnreg"}
+)  # losing them costs time, never correctness
 _WAYS = re.compile(r"version|backend|algorithm|(?:^|_)impl", re.I)
 _OVERLAP = frozenset({"griddep-wait", "griddep-launch"})
 _NUMBERS = re.compile(r"^[\s\d.,()\[\]{}xXa-fA-FuUlL+*/<>=\"':-]*$")
@@ -93,11 +95,11 @@ def _of_silence(case: Case) -> Consequence:
         return Consequence.COMPILE_ERROR
     if scope.is_kernel and scope.whole_body:
         return Consequence.SILENT_NOOP
-    if case.gate.note("written"):
-        return Consequence.WRONG_RESULT
     sure = case.needs.sure
     if sure and all(n.feature.group in _HINTS for n in sure):
         return Consequence.DEGRADED_TUNING
+    if case.gate.note("written"):
+        return Consequence.WRONG_RESULT
     if sure and all(_orders(n) or n.feature.group in _HINTS for n in sure):
         return Consequence.RACE
     return Consequence.SILENT_NOOP

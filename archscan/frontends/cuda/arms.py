@@ -75,10 +75,17 @@ def body_facts(place: Place, lines: Lines, recogniser: Recogniser | None) -> Bod
         place=place,
         digest=bodies.digest(code),
         effect=bodies.effect(code, place.line),
-        features=tuple(_moved(use, place.line - 1) for use in with_doubt(recogniser.in_code(raw), raw)),
+        features=tuple(_moved(use, place.line - 1) for use in _features(raw, recogniser)),
         calls=bodies.calls(code),
         defines=_defines(code),
     )
+
+
+def _features(raw: bytes, recogniser: Recogniser) -> tuple[FeatureUse, ...]:
+    """The features in a body; one that it only defines a function after is none."""
+    uses = recogniser.in_code(raw)
+    strange = bodies.with_strange_names(raw) if uses else raw
+    return with_doubt(uses if strange is raw else recogniser.in_code(strange), raw)
 
 
 class _Outline(NamedTuple):

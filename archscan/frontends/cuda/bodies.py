@@ -17,6 +17,7 @@ _MARK = re.compile(_LITERAL + rb"|\(|\)|\{|\}|;")
 _BLANKS = re.compile(rb"\s+")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(\w*)[ \t]*([^\n]*)", re.M)
 _CALL = re.compile(rb"(?<![\w.#>])([A-Za-z_]\w*(?:::\w+)*)\s*(?:<[^;(){}]{0,200}>)?\s*\(")
+_DEFINED = re.compile(rb"[\w>*&]\s+(\w+)\s*\((?:[^;{}()]|\([^;{}()]*\))*\)\s*(?:const\s*|noexcept\s*)*\{")
 _NO_CALL = frozenset(
     b"if for while switch return sizeof alignof decltype defined asm __asm__ volatile catch static_assert "
     b"reinterpret_cast static_cast const_cast dynamic_cast __asm int float double char unsigned constexpr".split()
@@ -74,9 +75,25 @@ def digest(code: bytes) -> str:
 
 
 def calls(code: bytes) -> tuple[str, ...]:
-    """The names that stripped code calls, in order of appearance."""
-    found = dict.fromkeys(m[1] for m in _CALL.finditer(code[:LARGEST_READ]))
-    return tuple(name.decode("utf-8", "replace") for name in found if name not in _NO_CALL)
+    """The names that stripped code calls, in order of appearance; what it defines itself is in it."""
+    code = code[:LARGEST_READ]
+    found = dict.fromkeys(m[1] for m in _CALL.finditer(code))
+    own = _NO_CALL | defined(code)
+    return tuple(name.decode("utf-8", "replace") for name in found if name not in own)
+
+
+def defined(code: bytes) -> frozenset[bytes]:
+    """The functions that code defines."""
+    return frozenset(m[1] for m in _DEFINED.finditer(code[:LARGEST_READ])) if b"{" in code else frozenset()
+
+
+def with_strange_names(code: bytes) -> bytes:
+    """The code with its own functions under names that mean nothing: an emulation of a feature is no use of it."""
+    own = defined(code)
+    if not own:
+        return code
+    names = re.compile(rb"\b(?:" + b"|".join(map(re.escape, own)) + rb")\b")
+    return names.sub(lambda m: b"_" * len(m[0]), code)
 
 
 def effect(code: bytes, line: int) -> Effect:
