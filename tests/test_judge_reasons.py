@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 from archscan.catalog import load
 from archscan.catalog.targets import select
+from archscan.judge.floors import floors
 from archscan.model.facts import Origin
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.pipeline import report, scan
@@ -547,3 +549,10 @@ def test_images_that_a_comment_denies(tmp_path: Path, comment: str, lines: list[
     source = "import torch\n\ndef load():\n    # COMMENT\n    if torch.cuda.get_device_capability()[0] == 10:\n"
     source = source.replace("COMMENT", comment) + "        return run()\n    return other()\n"
     assert [t[0] for t in told(tmp_path, "a.py", source, "sm103")] == lines
+
+
+@pytest.mark.parametrize("text", ["compute ", "a ", "8.0 _ ", "the sm 80 gpus or ", "not an ", "requires the "])
+def test_hostile_text_is_read_in_time(text: str) -> None:
+    before = process_time()
+    list(floors(text * 20_000))
+    assert process_time() - before < 2

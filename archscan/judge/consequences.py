@@ -29,6 +29,7 @@ _KEY = re.compile(
     r"(?<=[{,(])\s*(?:[\"']\w+[\"']\s*:|\w+\s*=(?!=))(?=\s*[\d({\[-])"
 )  # of a number: `{"BLOCK_M": 64}`, `dict(stages=2)`
 _BOUNDED = re.compile(r"^(?:std::|math\.|triton\.)?(?:min|max|cdiv|ceil_div|next_power_of_2)(?:<\w+>)?\([^\"']*\)$")
+_LONG = 300  # characters of a choice of one of two
 _EITHER = re.compile(r"^(?:([^\"'?]+?) if [^\"']+ else ([^\"']+)|[^\"'?]+\?\s*([^\"'?:]+?)\s*:\s*([^\"'?:]+))$")
 _QUOTED = re.compile(r"[\"'][^\"']*[A-Za-z]")
 _ZERO = re.compile(r"^[-+]?\(?\s*(?:0[xX]0+|0(?:\.0*)?|\.0+|false|False|nullptr|NULL|\{\s*\}|None)\s*[fFuUlLhH]*\)?$")
@@ -241,7 +242,7 @@ def _is_constant(value: str | None) -> bool:
     if value and _BOUNDED.match(value):
         return True
     value = _KEY.sub("", value or "")
-    either = _EITHER.match(value)
+    either = _EITHER.match(value) if len(value) < _LONG else None
     if either is not None:
         return all(_is_constant(part) for part in either.groups() if part)
     text = re.sub(r"^\w+=(?!=)|^\w+(?:::\w+)*(?=[({])", "", value)

@@ -20,8 +20,13 @@ _CHIP = (
     r"(?:(?:sm|cc)[ _]?(?P<sm>\d{2,3})|(?<![\d.])(?P<major>\d{1,2})\.(?P<minor>\d)(?![\d.]\d|\d)"
     rf"|(?P<name>{'|'.join(_GENERATIONS)}))"
 )
-_OF = r"(?:(?:an?|the|nvidia|gpus?|devices?|with|of|compute|capability|capabilities|cc|architecture|arch|sm)[ _]+)*"
-_UP = r"(?:\+|[ _]*(?:gpus?|devices?|chips?|cards?)?[ _]*\(?(?:or|and)[ _](?:newer|later|higher|above|greater|up)\b)"
+_LONGEST = 4000  # characters looked at
+# Bounded, as hostile text would have it tried over and over
+_OF = r"(?:(?:an?|the|nvidia|gpus?|devices?|with|of|compute|capability|capabilities|cc|architecture|arch|sm)[ _]+){0,6}"
+_UP = (
+    r"(?:\+|[ _]{0,3}(?:(?:gpus?|devices?|chips?|cards?)[ _]{1,3})?"
+    r"\(?(?:or|and)[ _](?:newer|later|higher|above|greater|up)\b)"
+)
 _LEAST = r"(?:>=|≥|\bat least|\bminimum(?: compute capability)?(?: of| is)?:?) *"
 _NEED = r"\b(?:requires?|needs?|from|since|starting with|introduced (?:in|with)) +"
 _NEEDS = re.compile(rf"{_NEED}{_OF}{_CHIP}", re.I)
@@ -46,6 +51,7 @@ class Floor(NamedTuple):
 
 def floors(text: str) -> Iterator[Floor]:
     """Every such statement in a text, promises first; versions of software are none."""
+    text = text[:_LONGEST]
     for pattern, newer in _PATTERNS:
         for match in pattern.finditer(text):
             if not _SOFTWARE.search(text, max(0, match.start() - 20), match.start()) or pattern is _NEEDS:

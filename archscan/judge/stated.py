@@ -9,6 +9,7 @@ from archscan.judge.floors import Floor, floors
 from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence
 
+_LONGEST = 2000  # characters looked at
 _EXACTLY = re.compile(r"\bexact(?:ly)?\b", re.I)
 _EXACT_FLAG = re.compile(r"sm_?\d{2,3}[af]?_exact", re.I)
 # From there on a generation has instructions that the next lacks: "sm90 and above" is no promise
@@ -46,7 +47,7 @@ def named_as_built(weighed: Weighed) -> Advised | None:
     """The text beside it names the target among what was built, and no code says otherwise."""
     own, needs = weighed.selection.sm, weighed.case.needs
     listed = rf"(?<!not )(?<!never )\b(?:builds|built|compiled|shipped|images)\b[^.\n]*\bsm_?{own}[af]?\b"
-    if needs.sure or weighed.case.words.lacks or not re.search(listed, weighed.case.gate.near, re.I):
+    if needs.sure or weighed.case.words.lacks or not re.search(listed, weighed.case.gate.near[:_LONGEST], re.I):
         return None
     return Advised(Advice.WIDEN_SAFE, weighed.today, "the text beside it names the target as built", f"sm_{own}")
 
