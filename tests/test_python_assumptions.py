@@ -115,3 +115,9 @@ def test_methods_are_for_those_that_the_constructor_takes() -> None:
     assert UNIVERSE.sms(inner.reach.yes & UNIVERSE.device) == {80, 90, 100}
     free = next(g for g in gates(CLASS.replace("__init__", "other")) if g.kind is Kind.IF)
     assert free.reach is not None and not free.reach.no & UNIVERSE.device
+
+
+def test_entry_that_is_stored_later_counts_in_functions_too() -> None:
+    head = HEAD + 'LIMITS = {"low": 80, "high": 100}\nLIMITS["high"] = 121\n'
+    (gate,) = gates(head + '\ndef use(x):\n    if LIMITS["low"] <= cap() <= LIMITS["high"]:\n' + WORK)
+    assert {80, 120, 121} <= yes(gate) and 75 in no(gate)

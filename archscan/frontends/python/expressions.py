@@ -12,7 +12,7 @@ from tree_sitter import Node
 from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.calls import outcome_of, variable
 from archscan.frontends.python.classes import attribute, row
-from archscan.frontends.python.frames import MISSING, NO_SCOPE, Frame, Lazy
+from archscan.frontends.python.frames import END, MISSING, NO_SCOPE, Frame, Lazy
 from archscan.frontends.python.lanewise import binary, compare, items_of, logical, truth_of
 from archscan.frontends.python.loops import loop_names
 from archscan.frontends.python.names import lookup, resolve
@@ -211,10 +211,9 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     owner, index = child(node, "value"), child(node, "subscript")
     assert owner is not None and index is not None
     full = text(node)
-    if full in frame.scope.bindings and index.type == "string":
-        bound = resolve(interpreter, full, frame, node.start_byte)
-        if bound is not MISSING:
-            return bound
+    stored = _stored(interpreter, full, frame, node.start_byte) if index.type == "string" else MISSING
+    if stored is not MISSING:
+        return stored
     holder = interpreter.evaluate(owner, frame)
     held = interpreter.lanes.groups(holder)
     if index.type != "slice" and all(isinstance(one, ListV) and len(one) == 1 for one, _ in held):
@@ -230,6 +229,16 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         return variable(interpreter, key, MISSING)
     value = interpreter.lanes.lift(lambda h, k: _index(interpreter, h, k), holder, key)
     return Unknown((oneline(node, 60),), value.arch) if isinstance(value, Unknown) else value
+
+
+def _stored(interpreter: Interpreter, full: str, frame: Frame, position: int) -> Value:
+    """What `TABLE["key"] = value` has stored, here or around; MISSING if nothing has."""
+    current: Frame | None = frame
+    while current is not None:
+        if full in current.scope.bindings:
+            return resolve(interpreter, full, current, position)
+        current, position = current.parent, END
+    return MISSING
 
 
 def _slice(interpreter: Interpreter, holder: Value, index: Node) -> Value:
