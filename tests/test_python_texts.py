@@ -75,16 +75,17 @@ def sizes(major=None):
         assert gate.kind is Kind.TABLE and gate.rest.does is Does.RAISES
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        '    suffix = "a" if cap[0] >= 9 else ""\n    return f"sm_{cap[0]}{cap[1]}{suffix}"\n',
-        '    name = str(cap[0] * 10 + cap[1])\n    if cap[0] >= 9:\n        name += "a"\n    return name\n',
-        '    if cap[0] == 12:\n        return "f"\n    if cap[0] >= 9:\n        return "a"\n    return ""\n',
-    ],
-)
-def test_suffix_of_the_own_name_is_no_gate(body: str) -> None:
-    assert not gates("import torch\n\ndef name():\n    cap = torch.cuda.get_device_capability()\n" + body)
+def test_suffix_of_the_own_name_is_a_gate_of_who_gets_it() -> None:
+    text = """
+import torch
+
+def name():
+    cap = torch.cuda.get_device_capability()
+    suffix = "a" if cap[0] in (9, 10) else ""
+    return f"sm_{cap[0]}{cap[1]}{suffix}"
+"""
+    (gate,) = gates(text)
+    assert yes(gate) == {90, 100, 103}
 
 
 def test_rungs_of_flags_are_one_ladder() -> None:

@@ -35,21 +35,15 @@ def is_gate(scan: ModulePass, answers: list[Answer], conditions: list[Node | Non
 
 
 def renames(scan: ModulePass, results: list[Node], frame: Frame) -> bool:
-    """Whether all that may come out are names of chips, the chip's own among them, or their suffixes: nobody loses."""
+    """Whether all that may come out are names of chips, the chip's own among them: then nobody is left out."""
     target = scan.interpreter.lanes.targets[0][0]
     values = [scan.interpreter.evaluate(node, frame) for node in results]
     own = [_is_chip(scan, value, node, frame) for value, node in zip(values, results, strict=True)]
-    suffixes = [isinstance(value, str) and value in _SUFFIXES for value in values]
-    if any(suffixes):
-        return all(suffixes[at] or value == "" for at, value in enumerate(values))
     return (
         len(results) > 1
         and any(own)
         and all(mine or (is_constant(v) and encode(target, v) is not None) for mine, v in zip(own, values, strict=True))
     )
-
-
-_SUFFIXES = frozenset({"a", "f"})
 
 
 def _is_chip(scan: ModulePass, value: Value, node: Node, frame: Frame) -> bool:

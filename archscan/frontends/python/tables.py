@@ -165,13 +165,14 @@ def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
 
 
 def _table_asked(spot: Node, frame: Frame) -> Node | None:
-    """The name of the table in `key in TABLE`, or in `row is None` after `row = TABLE.get(key)`."""
+    """The name of the table in `key in TABLE`, or in a mere `row is None` after `row = TABLE.get(key)`."""
     if spot.type != "comparison_operator":
         return None
     left, right = operands(spot)[0], operands(spot)[-1]
     if any(c.type in ("in", "not in") for c in spot.children):
         return right
-    bindings = frame.scope.of(text(left)) if right.type == "none" and left.type == "identifier" else []
+    mere = spot.parent is None or spot.parent.type != "boolean_operator"
+    bindings = frame.scope.of(text(left)) if mere and right.type == "none" and left.type == "identifier" else []
     value = bindings[-1].value if bindings else None
     function = child(value, "function") if value is not None and value.type == "call" else None
     is_read = function is not None and text(function).endswith(".get")
