@@ -10,6 +10,7 @@ from archscan.frontends.cuda.host.names import Seed, carries_capability, has_ver
 from archscan.frontends.cuda.host.project import Defined, DefinedConstant, Names
 from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import statements
+from archscan.frontends.cuda.host.types import DEPTH, SAME, member_of_type, same_type
 from archscan.frontends.cuda.host.values import (
     NO_BASIS,
     Basis,
@@ -30,7 +31,6 @@ from archscan.frontends.cuda.host.values import (
 from archscan.model.target import Universe
 from archscan.model.truth import UNKNOWN, Truth, always
 
-_DEPTH = 8  # calls and constants followed inside each other
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load"})
 _EXTREMES = {"min": "<=", "max": ">="}
@@ -38,8 +38,6 @@ _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _MOST_STEPS = 5_000  # evaluations for one function: hostile or generated code must end
 _LONGEST_LIST = 64
 _LONGEST_TEXT = 160  # of an assumption
-_SAME = frozenset({"is_same_v", "is_same"})
-_CHOSEN_TYPES = frozenset({"conditional_t", "conditional"})
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
 
@@ -124,16 +122,16 @@ class Evaluator:
             return scope.env[name]
         if name == "__CUDA_ARCH__":
             return values.arch_macro(self.universe)
-        if name in _SAME and len(expr.targs) == 2:
-            return self._same_type(expr.targs[0], expr.targs[1], expr.text, scope)
-        found = (self._of_type(expr, scope) if expr.scope else None) or self._constant(expr, scope)
+        if name in SAME and len(expr.targs) == 2:
+            return same_type(self, expr.targs[0], expr.targs[1], expr.text, scope)
+        found = (member_of_type(self, expr, scope) if expr.scope else None) or self._constant(expr, scope)
         if found is not None:
             return found
         if name in self.names.toolkit:
             return constant(self.names.toolkit[name], self.universe.device)
         if expr.scope and name == "value":
-            both = expr.targs if expr.scope.rpartition("::")[2] in _SAME else ()
-            return self._same_type(both[0], both[1], expr.text, scope) if len(both) == 2 else unknown(expr.text)
+            both = expr.targs if expr.scope.rpartition("::")[2] in SAME else ()
+            return same_type(self, both[0], both[1], expr.text, scope) if len(both) == 2 else unknown(expr.text)
         if name in self.members and not expr.scope:
             return self.members[name]
         template = scope.function is not None and name in scope.function.template
@@ -158,7 +156,7 @@ class Evaluator:
         return unknown(text)
 
     def _constant(self, expr: Expr, scope: Scope) -> Value | None:
-        if scope.depth >= _DEPTH:
+        if scope.depth >= DEPTH:
             return None
         found = self.names.constant(expr.name, expr.scope, scope.path)
         if not found or len(found) > 12:
@@ -171,66 +169,6 @@ class Evaluator:
         if all(r.cases == first.cases for r in live[1:]):
             return first
         return unknown(expr.text, arch=any(r.basis.arch for r in live))
-
-    def _of_type(self, expr: Expr, scope: Scope) -> Value | None:
-        """The constant of a type that a template parameter or alias stands for: `lower::major` of `SMVersion<8, 0>`."""
-        named = expr.scope.rpartition("::")[2]
-        given = scope.types.get(named)
-        type_ = given if given is not None else Expr(Op.NAME, expr.place, named, named, targs=expr.targs)
-        return self._member(type_, expr.name, scope)
-
-    def _member(self, type_: Expr, member: str, scope: Scope, hops: int = 0) -> Value | None:
-        """The constant that a type has under a name, the aliases and choices behind the type followed."""
-        aliases = self.names.aliases.get(type_.name, ()) if not type_.targs else ()
-        if len({(a.base, tuple(t.text for t in a.targs)) for a in aliases}) == 1 and hops < _DEPTH:
-            aliased = Expr(Op.NAME, type_.place, type_.text, aliases[0].base, targs=aliases[0].targs)
-            return self._member(aliased, member, scope, hops + 1)
-        if type_.name in _CHOSEN_TYPES and len(type_.targs) == 3:
-            chosen_type = (self._member(t, member, scope, hops + 1) for t in type_.targs[1:])
-            yes, no = (found or unknown(type_.text) for found in chosen_type)
-            return selected(self.condition(type_.targs[0], scope), yes, no)
-        return self._instantiated(type_, member, scope) if type_.targs else None
-
-    def _instantiated(self, type_: Expr, member: str, scope: Scope) -> Value | None:
-        """The constant of a class template for these arguments: that of the specialisation they meet, if any."""
-        found = [d for d in self.names.constants.get(member, ()) if d.constant.scope.rpartition("::")[2] == type_.name]
-        general = [d for d in found if not d.constant.special]
-        if len(general) != 1 or scope.depth >= _DEPTH:
-            return None
-        args = [self.value(t, scope) for t in type_.targs]
-        parameters = self.names.templates.get(type_.name, ())
-        result = self._with(general[0], dict(zip(parameters, args, strict=False)), scope)
-        for special in found:
-            if special.constant.special:
-                meets = self._meets(special.constant.special, args, scope)
-                result = selected(meets, self._with(special, {}, scope), result)
-        arch = any(a.basis.arch for a in args)
-        return result if result.cases else unknown(type_.text, arch=True) if arch else None
-
-    def _with(self, defined: DefinedConstant, env: dict[str, Value], scope: Scope) -> Value:
-        return self.value(defined.constant.value, scope.deeper(defined.path, env, None))
-
-    def _meets(self, special: tuple[Expr, ...], args: list[Value], scope: Scope) -> Verdict:
-        """Where the arguments are those of a specialisation."""
-        result = Verdict(always(self.universe.device), always(self.universe.device))
-        for wanted, given in zip(special, args, strict=False):
-            equal = operate("==", given, self.value(wanted, scope))
-            result = result & (verdict_of(equal) if equal is not None else Verdict(UNKNOWN, UNKNOWN))
-        return result
-
-    def _same_type(self, left: Expr, right: Expr, text: str, scope: Scope) -> Value:
-        """Whether two types are one: the same template with arguments of equal value."""
-        if left.text == right.text:
-            return constant(1, self.universe.device)
-        args = [(self.value(a, scope), self.value(b, scope)) for a, b in zip(left.targs, right.targs, strict=False)]
-        if left.name != right.name or len(left.targs) != len(right.targs) or not args:
-            return unknown(text, arch=any(a.basis.arch or b.basis.arch for a, b in args))
-        pairs = zip(left.targs, right.targs, args, strict=True)
-        equal = [operate("==", a, b) or unknown(text) for x, y, (a, b) in pairs if x.text != y.text]
-        result = constant(1, self.universe.device)
-        for value in equal:
-            result = paired(result, value, lambda a, b: int(a == b == 1))
-        return result
 
     def _constant_value(self, defined: DefinedConstant, expr: Expr, scope: Scope) -> Value | None:
         """The value of one definition; None where its #if is dead on every device target."""
@@ -407,7 +345,7 @@ class Evaluator:
         )
 
     def _helper(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
-        if scope.depth >= _DEPTH:
+        if scope.depth >= DEPTH:
             return None
         owner = expr.scope.rpartition("::")[2]
         alias = self.names.aliases.get(owner, ())
