@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import lru_cache
 
 from archscan.judge.cases import LISTS, Case, mending
 from archscan.judge.consequences import consequence
@@ -74,8 +75,15 @@ def mentions(pairing: Pairing) -> None:
                     )
 
 
-def _names(text: str, word: str) -> bool:
-    return word in text and re.search(rf"\b{re.escape(word)}\b", text) is not None
+def _names(text: str, symbol: str) -> bool:
+    if symbol.isidentifier():
+        return symbol in _words(text)
+    return symbol in text and re.search(rf"\b{re.escape(symbol)}\b", text) is not None
+
+
+@lru_cache(maxsize=256)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
 
 
 def sources(pairing: Pairing) -> None:
