@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from archscan.frontends.cuda import expansion
 from archscan.frontends.cuda.macros import Definition
-from archscan.frontends.cuda.tokens import Malformed, tokens
+from archscan.frontends.cuda.tokens import tokens
 
 NAMES = ("A", "B", "C", "OTHER")
 PIECES = (*NAMES, "1", "900", "0x10u", "+", "==", "&&", "(", ")", "defined", "defined(A)", "!defined B")
@@ -61,34 +61,3 @@ def test_object_like_macros(condition: str, expected: list[str]) -> None:
     bodies = {"A": "B", "B": "B + 1", "C": "(2)", "EMPTY": "", "ASKED": "defined(A)"}
     ours, theirs = both(condition, {name: Definition(None, body) for name, body in bodies.items()})
     assert ours == theirs == expected
-
-
-CALLS = (
-    *("F(A)", "F(B + 1)", "G(1, A)", "G(F(2), B)", "F", "H()", "H", "(", ")", "A"),
-    *("OTHER(F(1))", "||", "defined(F)", "7"),
-)
-BODIES = ("x", "x + 1", "F(x)", "x ## 1", "A", "B", "(x) * OTHER", "G", "2", "H ( )", "")
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.sampled_from(CALLS), max_size=7).map(" ".join), st.lists(st.sampled_from(BODIES), min_size=4))
-def test_calls_expand_alone_as_they_do_together(condition: str, bodies: list[str]) -> None:
-    macros = {
-        "F": Definition(("x",), bodies[0]),
-        "G": Definition(("x", "y"), bodies[1]),
-        "H": Definition((), bodies[2].replace("x", "3")),
-        "A": Definition(None, bodies[3].replace("x", "4")),
-    }
-    try:
-        ours, theirs = both(condition, macros)
-    except Malformed:
-        return
-    assert ours == theirs
-
-
-def test_a_call_is_expanded_again_where_a_macro_behind_it_differs() -> None:
-    macros = {"F": Definition(("x",), "x >= LEAST"), "LEAST": Definition(None, "(90 + 0)")}
-    assert expansion.expanded(tokens("F(1) && 2"), macros)[-3:] == [")", "&&", "2"]
-    assert "80" in expansion.expanded(tokens("F(1) && 2"), {**macros, "LEAST": Definition(None, "(80 + 0)")})
-    assert "90" in expansion.expanded(tokens("F(1) && 2"), macros)
-    assert "LEAST" in expansion.expanded(tokens("F(1)"), {"F": macros["F"]})

@@ -7,7 +7,7 @@ imported when the first such condition is met.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -24,77 +24,7 @@ def expanded(condition: Sequence[str], macros: Mapping[str, Definition]) -> list
         return list(condition)
     if all(macro.params is None and "#" not in macro.body for macro in macros.values()):
         return _replaced(condition, macros)
-    found: list[str] = []
-    for unit in _units(condition, macros):
-        found += _known(unit, macros) if unit[0] in macros else unit
-        if len(found) > _MOST_TOKENS:
-            raise Malformed("expansion too large")
-    return found
-
-
-def _units(condition: Sequence[str], macros: Mapping[str, Definition]) -> Iterator[tuple[str, ...]]:
-    """The condition in pieces that expand on their own: names of macros, with the arguments of calls, and the rest."""
-    position = 0
-    while position < len(condition):
-        text = condition[position]
-        end = position + 1
-        if text == "defined":
-            end += operand_width(condition[end : end + 3])
-        elif text in macros:
-            end = _call_end(condition, position, macros[text])
-        yield tuple(condition[position:end])
-        position = end
-
-
-def _call_end(condition: Sequence[str], position: int, macro: Definition) -> int:
-    """Behind a macro's name and arguments; the end of the condition where what follows may belong to its expansion."""
-    end, depth = position + 1, 0
-    if macro.params is not None and condition[end : end + 1] == ("(",):
-        for end in range(position + 2, len(condition) + 1):
-            depth += (condition[end - 1] == "(") - (condition[end - 1] == ")")
-            if depth == 0:
-                break
-    return end if depth == 0 and condition[end : end + 1] != ("(",) else len(condition)
-
-
-class _Expansion(NamedTuple):
-    """What a piece came to, and what every name that was asked for meanwhile was."""
-
-    rests_on: tuple[tuple[str, Definition | None], ...]
-    texts: tuple[str, ...]
-
-
-_expansions: dict[tuple[str, ...], list[_Expansion]] = {}
-_MOST_PIECES = 4096
-_MOST_EXPANSIONS = 8  # of one piece
-
-
-def _known(unit: tuple[str, ...], macros: Mapping[str, Definition]) -> tuple[str, ...]:
-    """A piece expanded; many conditions call the same macros in the same way."""
-    known = _expansions.setdefault(unit, []) if len(_expansions) < _MOST_PIECES else _expansions.get(unit, [])
-    for expansion in known:
-        if all(macros.get(name) == definition for name, definition in expansion.rests_on):
-            return expansion.texts
-    watched = _Watched(macros)
-    texts = tuple(text for token in _by_pcpp(unit, macros, watched) for text in _unfolded(str(token.value)))
-    if len(known) < _MOST_EXPANSIONS:
-        known.append(_Expansion(tuple((name, macros.get(name)) for name in sorted(watched.asked)), texts))
-    return texts
-
-
-class _Watched:
-    """Macros as pcpp asks for them, and the names that it asked for."""
-
-    def __init__(self, macros: Mapping[str, Definition]) -> None:
-        self.macros = macros
-        self.asked: set[str] = set()
-
-    def __contains__(self, name: str) -> bool:
-        self.asked.add(name)
-        return name in self.macros
-
-    def __getitem__(self, name: str) -> Any:
-        return _macro(name, self.macros[name])
+    return [text for token in _by_pcpp(condition, macros) for text in _unfolded(str(token.value))]
 
 
 def _replaced(condition: Sequence[str], macros: Mapping[str, Definition]) -> list[str]:
@@ -181,12 +111,12 @@ def _own(token: Any) -> Any:
     return made
 
 
-def _by_pcpp(condition: Sequence[str], macros: Mapping[str, Definition], watched: _Watched | None = None) -> list[Any]:
+def _by_pcpp(condition: Sequence[str], macros: Mapping[str, Definition]) -> list[Any]:
     machine = _machine()
     given = _lexed(tuple(condition))
     if _too_large(given, macros):
         raise Malformed("expansion too large")
-    machine.macros = watched or _Watched(macros)
+    machine.macros = {name: _macro(name, definition) for name, definition in macros.items()}
     fresh = [_fresh(token) for token in given]
     try:
         return [t for t in machine.expand_macros(fresh) if t.type not in machine.t_WS]
