@@ -72,6 +72,9 @@ def test_what_the_compiler_settles(text: str, expected: str) -> None:
         ("FOO + 1 > 1", "uuuuuuuuu", {"FOO"}),
         ("1 / 0", "uuuuuuuuu", {"division by zero"}),
         ("__CUDA_ARCH__ >= 900 && (", "uuuuuuuuu", {"__CUDA_ARCH__"}),
+        ("defined(defined)", "uuuuuuuuu", {"defined(defined)"}),
+        ("__CUDA_ARCH__ >= 900 && defined(defined)", "uuuuuuuuu", {"__CUDA_ARCH__"}),
+        ("(", "uuuuuuuuu", {"("}),
         ("CUDA_VERSION >= 12090", "uuuuuuuuu", {"CUDA_VERSION"}),
     ],
 )

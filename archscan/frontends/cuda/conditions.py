@@ -93,7 +93,8 @@ class Evaluator:
         return states
 
     def _open(self, condition: str, where: int) -> Answer:
-        return Answer(Truth(0, 0), tuple((name, where) for name in names_in(condition)))
+        """Unknown because of what it names, or of how it is written."""
+        return Answer(Truth(0, 0), tuple((name, where) for name in names_in(condition) or (condition,)))
 
     def _evaluate(self, condition: str, states: dict[str, State]) -> Answer:
         yes = no = 0
