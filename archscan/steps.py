@@ -56,6 +56,7 @@ def index(
     wanted: Sequence[Wanted], context: Context, mapper: Mapper, parts: int, overlay: Mapping[str, bytes]
 ) -> Iterator[Indexed | None]:
     """What every file comes to, in the order given; None for those whose content is the one known."""
+    _quicken(wanted)  # forks inherit it
     shipped: Shipped[tuple[Context, Mapping[str, bytes]]] = Shipped((context, overlay))
     chunks = _chunks(wanted, parts, [task.unread.size for task in wanted])
     found = _spread(mapper, partial(_index_chunk, shipped), chunks)
@@ -67,7 +68,7 @@ def gates(
     indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int, kept: Mapping[str, Part]
 ) -> dict[str, Part]:
     """What each front end says of the files that it found worth an index; parts of `kept` that still hold stay."""
-    quicken()
+    _quicken(indexed)
     found: dict[str, Part] = {}
     due: list[tuple[FrontEnd, bytes, list[Indexed]]] = []
     for end in registry.front_ends(context.settings.layers, (one.path for one in indexed)):
@@ -82,6 +83,15 @@ def gates(
     for end, digest, mine in due:
         found[end.name] = Part(digest, tuple(next(facts) for _ in mine))
     return found
+
+
+def _quicken(files: Sequence[object]) -> None:
+    """Makes values cheaper to pickle where that pays: it costs as much as a few files."""
+    if len(files) > _FEW:
+        quicken()
+
+
+_FEW = 16  # files
 
 
 def _about(indexed: Iterable[Indexed]) -> bytes:
@@ -144,7 +154,7 @@ def _index_chunk(
     """What the files of a chunk come to; None for those whose content is known."""
     context, overlay = shipped.value
     ends = registry.front_ends(context.settings.layers, (task.unread.path for task in chunk))
-    quicken()
+    _quicken(chunk)
     found: list[Indexed | None] = []
     for task, source in zip(chunk, read((task.unread for task in chunk), overlay), strict=True):
         if isinstance(source, Failed):
