@@ -15,7 +15,7 @@ from archscan.fixing.preprocessor import close_proposals, open_proposals
 from archscan.fixing.proposal import Proposal, applied
 from archscan.fixing.prove import Proof, Want, Workbench, prove
 from archscan.fixing.python_source import PythonFile, python_close, python_open
-from archscan.judge.images import picked_images
+from archscan.judge.images import loaded, picked_images
 from archscan.model.finding import Advice, Edit, Finding, Fix, Level, Problem
 from archscan.model.gate import Gate, Kind, Layer, Role
 from archscan.model.target import Selection
@@ -271,8 +271,8 @@ def _foreign_code(finding: Finding, selection: Selection, catalog: Catalog, benc
     if arm is None or arm.body is None or finding.problem is not Problem.EXCLUDED or finding.gate.kind is not Kind.IF:
         return ""
     code = bench.source(finding.path).data[arm.body.start : arm.body.end].decode("utf-8", "replace")
-    images = picked_images(code, catalog.architectures)
-    if not images or any(image.loads(selection) for image in images):
+    images = picked_images(code, catalog)
+    if not images or loaded(images, selection, catalog):
         return ""
     return f"its code is for {images[0].name}, which {selection.name} does not load: it needs an arm of its own"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from archscan.judge.images import Image, named_images
+from archscan.judge.images import loaded, named_images
 from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice
 from archscan.model.gate import Kind, Layer
+from archscan.model.target import Target
 
 _IMAGE = re.compile(r"(?:\.|_)(?:cubin|fatbin)\b", re.I)
 _NO_IMAGE = re.compile(r"\bno (?:cubin|fatbin|kernel image|image|binary|wheel)\b", re.I)
@@ -27,13 +28,13 @@ def imaged(weighed: Weighed) -> Advised | None:
         why = "an image for the target has to be there first"
         return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why, word[0])
     kin = [image for image in _picked(weighed) if image.sm in weighed.siblings]
-    if not kin or any(image.loads(weighed.selection) for image in kin):
+    if not kin or loaded(kin, weighed.selection, weighed.catalog):
         return None
     why = f"{kin[-1].name} code does not load on {weighed.selection.name}"
     return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why, kin[-1].name)
 
 
-def _picked(weighed: Weighed) -> tuple[Image, ...]:
+def _picked(weighed: Weighed) -> tuple[Target, ...]:
     """The images that the missed branch picks by name."""
     case = weighed.case
     arm = case.arm

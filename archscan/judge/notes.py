@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from archscan.judge.images import Image, named_images
+from archscan.judge.images import named_images
 from archscan.model.gate import Gate
+from archscan.model.target import Target
 
 _BINARIES = re.compile(r"cubin|fat-?bin|pre-?built|pre-?compiled|\bcompiled for\b|\bimages?\b", re.I)
 _DENIED = re.compile(r"\b(?:not|never|without|instead of)\b[^.;,\n]*", re.I)
@@ -26,15 +27,15 @@ def shared_bytes(gate: Gate, index: int) -> int | None:
     return int(noted) if noted and noted.isdigit() else None
 
 
-def images(gate: Gate, index: int) -> tuple[Image, ...]:
+def images(gate: Gate, index: int) -> tuple[Target, ...]:
     """The compiled images behind the arm, empty where nothing is known."""
     noted = arm_note(gate, index, "images")
     if noted:
-        return tuple(Image(int(sm), suffix) for sm, suffix in _TARGET.findall(noted))
+        return tuple(Target(int(sm), suffix) for sm, suffix in _TARGET.findall(noted))
     return _said(gate)
 
 
-def _said(gate: Gate) -> tuple[Image, ...]:
+def _said(gate: Gate) -> tuple[Target, ...]:
     """What the comment beside a gate with one arm says of binaries: "cubins in this package: sm_100a, sm_103a"."""
     if len(gate.arms) != 1 or not _BINARIES.search(gate.near):
         return ()

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, Branch
 from archscan.judge.features import COMPILED, Need, needs_when_taken
-from archscan.judge.images import Image, named_images
+from archscan.judge.images import loaded, named_images
 from archscan.judge.limits import OPT_IN, Overrun, limit, lumped, source
 from archscan.judge.notes import images, shared_bytes
 from archscan.judge.project import Project
 from archscan.judge.words import chips_named, words
 from archscan.model.gate import Gate, Kind, Layer
-from archscan.model.target import Selection
+from archscan.model.target import Selection, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +121,11 @@ class Obstacles:
     def _foreign(self, branch: Branch, taken: int) -> Obstacle | None:
         known = images(self.gate, branch.arm) or self._called(branch)
         admitted = self.catalog.universe.sms(branch.yes)
-        if not any(i.sm in admitted for i in known) or any(i.loads(self.selection) for i in known):
+        if not any(i.sm in admitted for i in known) or loaded(known, self.selection, self.catalog):
             return None
         return Obstacle(images=tuple(i.name for i in known), variants=taken)
 
-    def _called(self, branch: Branch) -> tuple[Image, ...]:
+    def _called(self, branch: Branch) -> tuple[Target, ...]:
         """The one chip or family that a called function is compiled for, as its name says: `launch_sm100a`.
 
         Whoever names the target in the condition means it.
