@@ -12,7 +12,7 @@ from archscan.errors import UserError
 from archscan.model.target import HOST, Target, Universe
 
 ROOT_KEYS = ("sources", "images", "architectures")
-ARCHITECTURE_KEYS = ("sm", "name", "variants", "nvcc", "family", "products", "limits")
+ARCHITECTURE_KEYS = ("sm", "name", "variants", "nvcc", "family", "renamed", "products", "limits")
 LIMIT_KEYS = (
     "max_threads_per_block",
     "max_threads_per_sm",
@@ -79,6 +79,7 @@ def _architecture(entry: dict[str, Any], sources: dict[str, str], where: str) ->
         name=text(entry["name"], place),
         products=texts(entry.get("products"), place),
         family=tuple(sequence(entry["family"], place)),
+        renamed=_limit(entry["renamed"], sources, f"{place}: renamed").value if "renamed" in entry else None,
         limits={key: _limit(value, sources, f"{place}: {key}") for key, value in limits.items()},
         nvcc=text(entry.get("nvcc", ""), place),
     )
@@ -99,6 +100,9 @@ def _check_families(by_sm: dict[int, Architecture], where: str) -> None:
             if member not in by_sm:
                 hint = nearest(str(member), map(str, by_sm))
                 raise UserError(f"{where}: sm {sm}: family names the unknown SM {member}", hint)
+        other = by_sm.get(architecture.renamed) if architecture.renamed is not None else architecture
+        if other is None or (other is not architecture and other.renamed != sm):
+            raise UserError(f"{where}: sm {sm}: {architecture.renamed} does not name it in turn")
 
 
 def _images(raw: Any, where: str) -> dict[str, str]:

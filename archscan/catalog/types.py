@@ -26,6 +26,7 @@ class Architecture:
     name: str  # "Blackwell (consumer)"
     products: tuple[str, ...]
     family: tuple[int, ...]
+    renamed: int | None  # the number that other toolkits know the same chip by
     limits: dict[str, Limit]  # smem_per_block_optin_bytes, max_threads_per_sm, ... (keys of sm_limits.json)
     nvcc: str = ""  # first and last toolkit that compiles for it: "12.8-", "-12.9"
 

@@ -14,8 +14,9 @@ from archscan.judge.pairs import Half
 from archscan.judge.said import block_scaled, known_bad, memory, oversize, performance, said, workaround
 from archscan.judge.stated import exact, named_as_built, promised, required
 from archscan.judge.weighed import Advised, Rule, Weighed
+from archscan.judge.words import numbered
 from archscan.model.finding import Advice, Consequence, Problem
-from archscan.model.gate import Does, Kind
+from archscan.model.gate import Does, Kind, Layer
 
 _FEW_TARGETS = 9  # three chips with their suffixes, named one by one
 _LISTED = frozenset({Half.LIST, Half.SOURCE, Half.BUILD})
@@ -104,7 +105,8 @@ def _table(weighed: Weighed) -> Advised | None:
     """A check before a table without a row, the table behind the check, and a table that simply fails."""
     if weighed.half(Half.TABLE, admits=False):
         return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "the table behind it has no row")
-    if weighed.half(Half.CHECK, admits=False):
+    checks = weighed.half(Half.CHECK, admits=False)
+    if any(check.shares is None or not check.shares.needs.absent() for check in checks):
         return Advised(Advice.PAIR, weighed.today, "a check refuses before the table is read")
     if weighed.case.gate.kind is Kind.TABLE and weighed.case.gets.does is Does.RAISES and not weighed.siblings:
         return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there is no row for the target")
@@ -174,10 +176,11 @@ def _alike(weighed: Weighed) -> frozenset[int]:
 
 
 def _leaves_out(weighed: Weighed) -> bool:
-    """Whether the condition names the target to leave it out: `has_sm100 and not has_sm103`."""
+    """Whether the condition names the target to leave it out: `has_sm100 and not has_sm103`, `!= 1210`."""
     own = weighed.selection.sm
     asked = " ".join(arm.condition for arm in weighed.case.gate.arms)
-    return re.search(rf"(?:\bnot\s+|!\s*)(?:\w+\.)*\w*sm_?{own}[af]?\b", asked, re.I) is not None
+    named = rf"(?:\bnot\s+|!\s*)(?:\w+\.)*\w*sm_?{own}[af]?\b|!=\s*[(\"']?{numbered(own)}"
+    return re.search(named, asked, re.I) is not None
 
 
 def _is_refused_by_name(case: Case) -> bool:
@@ -218,7 +221,7 @@ def _tuned(weighed: Weighed) -> Advised | None:
 def _portable(weighed: Weighed) -> Advised | None:
     """Code that was looked at and needs nothing the target lacks."""
     case = weighed.case
-    if case.needs.sure and case.gate.layer in COMPILED:
+    if case.needs.sure and case.gate.layer in (*COMPILED, Layer.HOST):
         return Advised(Advice.WIDEN_SAFE, weighed.today, "everything behind it assembles")
     if case.gate.layer in COMPILED and case.guarded != REST and not case.needs.items:
         return Advised(Advice.WIDEN_SAFE, weighed.today, "portable code")

@@ -183,6 +183,8 @@ def _of_fallback(case: Case) -> Consequence:
     """Something else is done instead."""
     if case.shut is not None and case.shut.why is Why.UNSUITED and case.same_limit:
         return Consequence.DEGRADED_TUNING
+    if case.same_limit and not case.limit and case.words.memory:
+        return Consequence.RUNTIME_ERROR  # what it gets is for chips with more
     value, missed = case.gets.value, _missed_value(case)
     if _is_about_overlap(case):
         return Consequence.DEGRADED_TUNING

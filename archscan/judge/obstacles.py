@@ -126,7 +126,7 @@ class Obstacles:
         return Obstacle(images=tuple(i.name for i in known), variants=taken)
 
     def _called(self, branch: Branch) -> tuple[Target, ...]:
-        """The one chip or family that a called function is compiled for, as its name says: `launch_sm100a`.
+        """The one chip or family that a called function or named file is compiled for: `launch_sm100a`, `sm120a.cubin`.
 
         Whoever names the target in the condition means it.
         """
@@ -136,7 +136,9 @@ class Obstacles:
         named = own // 10 in majors or re.search(rf"\b{own}\b", arm.condition)
         if self.gate.layer not in (Layer.HOST, Layer.PYTHON) or named:
             return ()
-        return named_images(" ".join(arm.calls))
+        value = arm.effect.value or ""
+        named_file = (value,) if self.gate.layer is Layer.HOST and value.startswith('"') else ()
+        return named_images(" ".join((*arm.calls, *named_file)))
 
 
 def _common(failing: Iterable[tuple[Need, ...]]) -> tuple[Need, ...]:

@@ -13,6 +13,7 @@ from archscan.judge.words import chips_named, products_named
 from archscan.model.finding import Advice, Consequence
 from archscan.model.gate import Does, Kind
 
+_STATUS = re.compile(r"\b\w+(?:_NOT_SUPPORTED|NotSupported)\b")  # what a library answered
 _FULL = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS, Does.DEFINES})  # something is done instead
 
 
@@ -40,6 +41,10 @@ def known_bad(weighed: Weighed) -> Advised | None:
         return Advised(Advice.LEAVE, Consequence.CORRECT_EXCLUSION, why, case.words.known_bad)
     said = f"{case.gate.near} {case.gets.message or ''}"
     major = weighed.selection.major
+    status = _STATUS.search(case.words.of_ours)
+    if status is not None:
+        why = "the comment beside it says that a library refuses it there"
+        return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why, status[0])
     if re.search(rf"\bnot (?:yet )?supported (?:on|for|by) [^.;\n]{{0,20}}\b{major}\.[0x]", said, re.I):
         why = "the text beside it says that it is not supported there"
         return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, why, case.words.lacks)

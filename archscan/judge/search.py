@@ -10,13 +10,13 @@ from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, outline
 from archscan.judge.cases import LISTS, Case, place_of, texts
 from archscan.judge.features import COMPILED, Needs, needs_to_open
-from archscan.judge.limits import OPT_IN, constant, is_limit, limit, listed_limit, tabled_limit
+from archscan.judge.limits import OPT_IN, THREADS, constant, is_limit, limit, listed_limit, tabled_limit
 from archscan.judge.obstacles import Obstacles
 from archscan.judge.oversized import oversized
 from archscan.judge.project import Project
 from archscan.judge.verdicts import Shut, Undecided, Why, decide, spared
 from archscan.judge.words import Words, chips_named, words
-from archscan.model.facts import FileFacts
+from archscan.model.facts import FileFacts, SiteKind
 from archscan.model.finding import Problem
 from archscan.model.gate import Gate, Kind, Layer
 from archscan.model.target import Selection
@@ -135,7 +135,10 @@ class _Judge:
             shut=shut,
             limit=held,
             admits=self.catalog.universe.names(shut.missed.yes),
-            same_limit=_holds_limit(shut, own, held) or self._same_memory(shut) or (listed is not None and listed[1]),
+            same_limit=_holds_limit(shut, own, held)
+            or self._same_memory(shut)
+            or (listed is not None and listed[1])
+            or self._fits_bounds(shut),
         )
 
     def _listed(self) -> tuple[str, bool] | None:
@@ -162,12 +165,25 @@ class _Judge:
         return bool(named) and all(sm // 10 != self.selection.major for sm in named)
 
     def _same_memory(self, shut: Shut) -> bool:
-        """Whether a target that lands where it has too little memory misses the arm of those that have as much."""
-        if shut.why is not Why.UNSUITED:
-            return False
+        """Whether a target misses the arm of those that have as much memory: it lands where it has too little.
+
+        That is seen, or the text beside the arm speaks of memory.
+        """
         own = limit(self.catalog, self.selection.sm, OPT_IN)
         numbers = self.catalog.universe.sms(shut.missed.yes)
-        return own is not None and all(limit(self.catalog, sm, OPT_IN) == own for sm in numbers)
+        if own is None or any(limit(self.catalog, sm, OPT_IN) != own for sm in numbers):
+            return False
+        return shut.why is Why.UNSUITED or bool(self.is_shown and self._words().memory)
+
+    def _fits_bounds(self, shut: Shut) -> bool:
+        """Whether a macro sizes launch bounds: what the target gets is out of its range, and what it misses is not."""
+        own = limit(self.catalog, self.selection.sm, THREADS)
+        if own is None or self.gate.kind is not Kind.MACRO_DEFINITION:
+            return False
+        bounds = [site for site in self.file.sites if site.kind is SiteKind.LAUNCH_BOUNDS]
+        places = {site.place for site in bounds if site.value > own and site.truth.yes & self.selection.mask}
+        fitting = [site for site in bounds if site.value <= own and site.place in places]
+        return any(not shut.missed.yes & ~site.truth.yes for site in fitting)
 
     def _needs_of(self, shut: Shut) -> Needs:
         guarded = shut.missed.arm

@@ -212,7 +212,8 @@ def _past_own_arm(ways: tuple[Branch, ...], taken: Branch, selection: Selection,
     for branch in ways:
         if branch.arm == taken.arm or not (branch.works and branch.conditional) or same_result(branch, taken):
             continue
-        narrower = branch.own & ~taken.own == 0 and branch.own and universe.sms(branch.own) < universe.sms(taken.own)
+        asked = branch.own or branch.yes  # beside a question that nobody can answer, what is left of the condition
+        narrower = asked and not asked & ~taken.own and universe.sms(asked) < universe.sms(taken.own)
         if not narrower or (branch.yes | branch.maybe) & selection.mask:
             continue
         if branch.arm < taken.arm and any(t.major == selection.major for t in universe.members(branch.yes)):

@@ -158,13 +158,14 @@ class Words:
     def _apart(self) -> str:
         return self._names.replace("_", " ")
 
+    @cached_property
+    def of_ours(self) -> str:
+        """The lines that do not speak of other chips alone."""
+        return "\n".join(line for line in self.said.splitlines() if _ONWARDS.search(line) or not self.other_chips(line))
+
     def _of_ours(self, pattern: re.Pattern[str]) -> str:
         """The word in a line that does not speak of other chips alone; no pattern reaches over lines."""
-        if not pattern.search(self.said):
-            return ""
-        lines = self.said.splitlines()
-        ours = "\n".join(line for line in lines if _ONWARDS.search(line) or not self.other_chips(line))
-        return _found(pattern, ours)
+        return _found(pattern, self.of_ours) if pattern.search(self.said) else ""
 
 
 def words(gate: Gate, *more: str, other_chips: Callable[[str], bool] = lambda text: False) -> Words:
@@ -176,6 +177,12 @@ def words(gate: Gate, *more: str, other_chips: Callable[[str], bool] = lambda te
 def _found(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.search(text)
     return match.group(0).strip() if match else ""
+
+
+def numbered(sm: int) -> str:
+    """A pattern of the ways in which code writes the number of one SM: 121, 1210, "12.1", (12, 1)."""
+    major, minor = divmod(sm, 10)
+    return rf"(?<![\d.])(?:{sm}0?(?![\d.])|{major}\.{minor}(?![\d.])|{major}\s*,\s*{minor}(?!\d))"
 
 
 def chips_named(text: str, catalog: Catalog) -> frozenset[int]:

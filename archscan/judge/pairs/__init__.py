@@ -10,7 +10,7 @@ from archscan.judge.features import Needs, needs_to_open
 from archscan.judge.pairs.halves import Half, Pair, Pairing, Pairs
 from archscan.judge.pairs.launches import helpers, host_layouts, host_predicates, launches
 from archscan.judge.pairs.lists import builds, mentions, sources, tables
-from archscan.judge.pairs.macros import macros, with_uses
+from archscan.judge.pairs.macros import inherited, macros, with_uses
 from archscan.judge.pairs.overlap import launch_attributes, triggers
 from archscan.judge.project import Project
 from archscan.model.facts import FileFacts
@@ -31,6 +31,7 @@ def pair_up(
     for step in (
         macros,
         launch_attributes,
+        inherited,
         triggers,
         launches,
         helpers,

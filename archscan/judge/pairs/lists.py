@@ -26,7 +26,7 @@ def tables(pairing: Pairing) -> None:
     for table in tables:
         readers = _functions(table)
         reached = readers | frozenset(x for r in readers for x in pairing.project.targets(LinkKind.CALLS, r))
-        for check in pairing.by_path[table.gate.path]:
+        for check in _beside(table, pairing):
             if check.gate.kind in LISTS and check.gate.kind is not Kind.ALLOW_LIST:
                 continue
             if _functions(check) & reached or _leads_to(check, table):
@@ -40,12 +40,22 @@ def tables(pairing: Pairing) -> None:
                 )
 
 
+def _beside(table: Case, pairing: Pairing) -> list[Case]:
+    """The cases of the file of a table, and of the files that read it."""
+    paths = dict.fromkeys((table.gate.path, *(path for path, _ in _readers(table))))
+    return [case for path in paths for case in pairing.by_path.get(path, ())]
+
+
+def _readers(table: Case) -> frozenset[tuple[str, int]]:
+    """Where a table is read."""
+    return frozenset((r.path, r.line) for r in table.gate.related if r.role is Role.CALLER)
+
+
 def _leads_to(check: Case, table: Case) -> bool:
     """Whether what a check guards reads the table: by its name, or at the line that reads it."""
     gate = check.gate
-    readers = {r.line for r in table.gate.related if r.role is Role.CALLER}
     effects = [gate.rest, *(a.effect for a in gate.arms)]
-    if readers & {e.line for e in effects}:
+    if _readers(table) & {(gate.path, e.line) for e in effects}:
         return True
     names = names_in(" ".join(e.value or "" for e in effects))
     return bool(names & set(table.gate.symbols))

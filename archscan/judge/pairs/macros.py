@@ -46,6 +46,16 @@ def _tie(case: Case, definition: Case, macro: str, pairing: Pairing) -> None:
     pairing.add(definition, Pair(Half.USE, case.gate.path, case.place.line, False, f"tests {macro}", use))
 
 
+def inherited(pairing: Pairing) -> None:
+    """The other half of what tests a macro is that of its definition: a launch attribute goes with both."""
+    for case in pairing.shut:
+        for use in tuple(pairing.pairs.get(id(case), {}).values()):
+            if use.half is Half.USE and use.shares is not None:
+                for pair in tuple(pairing.pairs.get(id(use.shares), {}).values()):
+                    if pair.half is Half.LAUNCH_ATTRIBUTE:
+                        pairing.add(case, pair)
+
+
 def _behind(case: Case, macro: str, pairing: Pairing) -> Case:
     """A test of several macros as this one sees it: what the arm holds that asks for it."""
     gate, word = case.gate, re.compile(rf"\b{re.escape(macro)}\b")

@@ -1,0 +1,203 @@
+"""What numbers of chips, their memory and images named for them make of a gate; each beside one that differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.model.finding import Finding
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.pipeline import report, scan
+
+CATALOG = load()
+JETSON = """\
+#include <cuda_runtime.h>
+void copy(void* to, const void* from, size_t n, int cc) {
+  if (CONDITION) {
+    map_host(to, from, n);
+  } else {
+    cudaMemcpy(to, from, n, cudaMemcpyHostToDevice);
+  }
+}
+"""
+BACKWARD = """\
+import torch
+
+def backends(head_dim):
+    cc = torch.cuda.get_device_capability()
+    if head_dim > 192 and cc in SMALL:
+        # COMMENT
+        return ["efficient", "math"]
+    if cc >= (8, 0):
+        return ["flash"]
+    return ["math"]
+"""
+MODULE = """\
+#include <stdexcept>
+const char* file(int major) {
+  if (major == 9) return "norm_sm90a.cubin";
+  if (major == 12) return "NAME";
+  throw std::runtime_error("no file");
+}
+"""
+EXCEPT = """\
+__device__ void release() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ != NUMBER
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+"""
+LIBRARY = """\
+// COMMENT
+bool supported(int cc) {
+  if (cc >= 120) {
+    return false;
+  }
+  return cc >= 75;
+}
+"""
+BOUNDS = """\
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
+#define BLOCKS 3
+#else
+#define BLOCKS OTHERS
+#endif
+__global__ __launch_bounds__(512, BLOCKS) void scale(float* x) { x[threadIdx.x] *= 2.f; }
+"""
+DISPATCH = """\
+#include <stdexcept>
+__global__ void dot(float* o, float2* a) {
+  INSTRUCTION
+}
+void run(float* o, float2* a, int sm) {
+  if (sm != 100 && sm != 103) throw std::runtime_error("not for this device");
+  dot<<<1, 32>>>(o, a);
+}
+"""
+
+
+def _found(folder: Path, name: str, text: str, target: str) -> list[Finding]:
+    (folder / name).write_text(text)
+    settings = ScanSettings(use_cache=False)
+    facts = scan([str(folder)], CATALOG, settings)
+    return list(report(facts, select(target, CATALOG), CATALOG, JudgeSettings()).findings)
+
+
+def _only(folder: Path, name: str, text: str, target: str) -> tuple[str, str]:
+    (finding,) = _found(folder, name, text, target)
+    return finding.consequence.value, finding.advice.value
+
+
+@pytest.mark.parametrize(
+    ("target", "condition", "advice"),
+    [
+        ("sm_101", "cc == 87 || cc == 110", "widen-safe"),  # Thor, by the number that CUDA 13 gives it
+        ("sm_110", "cc == 87 || cc == 101", "widen-safe"),  # and by the one before
+        ("sm_110", "cc == 87 || (cc >= 100 && cc <= 103)", "widen-needs-tuning"),  # holds 101 by chance
+        ("sm_103", "cc == 87 || cc == 110", "widen-needs-tuning"),  # no other number
+    ],
+)
+def test_a_chip_is_its_own_sibling_by_another_number(target: str, condition: str, advice: str, tmp_path: Path) -> None:
+    assert _only(tmp_path, "copy.cpp", JETSON.replace("CONDITION", condition), target)[1] == advice
+
+
+@pytest.mark.parametrize(
+    ("small", "comment", "outcome"),
+    [
+        ("((8, 6), (12, 0))", "backward needs more than 99 KB of shared memory", ("runtime_error", "widen-safe")),
+        ("((8, 6), (12, 0))", "flash is off here", ("slow_fallback", "widen-safe")),
+    ],
+)
+def test_a_sibling_with_as_little_memory_fails_without_the_arm(
+    small: str, comment: str, outcome: tuple[str, str], tmp_path: Path
+) -> None:
+    text = BACKWARD.replace("SMALL", small).replace("COMMENT", comment)
+    assert _only(tmp_path, "backends.py", text, "sm_121") == outcome
+
+
+def test_a_question_beside_the_chips_does_not_hide_the_arm_of_others(tmp_path: Path) -> None:
+    text = BACKWARD.replace("SMALL", "((8, 6), (12, 0))")
+    assert _found(tmp_path, "backends.py", text, "sm_90") == []  # no chip of its generation was singled out
+    assert [f.place.line for f in _found(tmp_path, "backends.py", text, "sm_121")] == [5]
+
+
+@pytest.mark.parametrize(("name", "loads"), [("norm_sm120a.cubin", False), ("norm_sm120f.cubin", True)])
+def test_a_file_that_does_not_load_on_the_sibling_is_no_use_to_it(name: str, loads: bool, tmp_path: Path) -> None:
+    found = _found(tmp_path, "module.cpp", MODULE.replace("NAME", name), "sm_121")
+    assert [(f.problem.value, f.consequence.value) for f in found] == (
+        [] if loads else [("over-admitted", "load_error")]
+    )
+
+
+@pytest.mark.parametrize(("number", "because"), [("1210", "everything behind it assembles"), ("1200", None)])
+def test_a_sibling_does_not_refute_who_left_the_chip_out_by_number(
+    number: str, because: str | None, tmp_path: Path
+) -> None:
+    found = _found(tmp_path, "release.cuh", EXCEPT.replace("NUMBER", number), "sm_121")
+    assert [f.risk.reasons[0].text for f in found] == ([because] if because else [])
+
+
+@pytest.mark.parametrize(
+    ("comment", "advice"),
+    [
+        ("cuBLAS answers CUBLAS_STATUS_NOT_SUPPORTED", "widen-unsafe-runtime"),
+        ("cuBLAS answers CUBLAS_STATUS_NOT_SUPPORTED on sm_90", "widen-needs-tuning"),  # speaks of another chip
+        ("not yet", "widen-needs-tuning"),
+    ],
+)
+def test_what_a_library_answered_stands_in_the_way(comment: str, advice: str, tmp_path: Path) -> None:
+    assert _only(tmp_path, "linear.cpp", LIBRARY.replace("COMMENT", comment), "sm_120")[1] == advice
+
+
+@pytest.mark.parametrize(("others", "advice"), [("4", "widen-safe"), ("2", "widen-needs-tuning")])
+def test_launch_bounds_in_range_are_the_row_for_the_target(others: str, advice: str, tmp_path: Path) -> None:
+    assert _only(tmp_path, "scale.cu", BOUNDS.replace("OTHERS", others), "sm_120")[1] == advice
+
+
+@pytest.mark.parametrize(
+    ("instruction", "advice"),
+    [
+        ('asm volatile("cp.async.bulk.commit_group;");', "widen-safe"),
+        ("o[threadIdx.x] = a->x;", "widen-needs-tuning"),
+        ('asm volatile("tcgen05.wait::ld.sync.aligned;");', "leave"),
+    ],
+)
+def test_a_host_check_before_a_kernel_goes_by_what_the_kernel_uses(
+    instruction: str, advice: str, tmp_path: Path
+) -> None:
+    found = _found(tmp_path, "dot.cu", DISPATCH.replace("INSTRUCTION", instruction), "sm_120")
+    assert [f.advice.value for f in found if f.place.line == 6] == [advice]
+
+
+def test_a_check_of_another_file_stands_before_the_table_it_reads(tmp_path: Path) -> None:
+    table = "CONFIGS = {\n    80: dict(block=128),\n    90: dict(block=256),\n}\n"
+    check = (
+        "import torch\nfrom m.config import CONFIGS\n\n\ndef sm():\n    a, b = torch.cuda.get_device_capability()\n"
+        "    return 10 * a + b\n\n\ndef forward(x):\n    if sm() not in (80, 90):\n"
+        '        raise NotImplementedError("no kernel")\n    return torch.ops.m.forward(x, **CONFIGS[sm()])\n'
+    )
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "config.py").write_text(table)
+    found = {f.path: f.advice.value for f in _found(tmp_path, "m/op.py", check, "sm_120")}
+    assert found == {"m/config.py": "pair", "m/op.py": "widen-unsafe-runtime"}
+
+
+def test_the_definition_of_a_macro_goes_with_the_launch_attribute_of_its_use(tmp_path: Path) -> None:
+    header = (
+        "#pragma once\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900\n#define OVERLAP 1\n#endif\n"
+        "__device__ void before() {\n#if defined(OVERLAP)\n"
+        '  asm volatile("griddepcontrol.wait;" ::: "memory");\n#endif\n}\n'
+    )
+    (tmp_path / "overlap.cuh").write_text(header)
+    source = (
+        '#include "overlap.cuh"\n__global__ void norm(float* y) { before(); y[threadIdx.x] = 1.f; }\n'
+        "void run(float* y, int major, cudaStream_t s) {\n  cudaLaunchAttribute a[1];\n"
+        "  a[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;\n"
+        "  a[0].val.programmaticStreamSerializationAllowed = major >= 9;\n"
+        "  cudaLaunchConfig_t c{dim3(1), dim3(32), 0, s, a, 1};\n  cudaLaunchKernelEx(&c, norm, y);\n}\n"
+    )
+    found = {(f.path, f.place.line): f.advice.value for f in _found(tmp_path, "norm.cu", source, "sm_120")}
+    assert found["overlap.cuh", 2] == "pair"
