@@ -556,3 +556,63 @@ def test_hostile_text_is_read_in_time(text: str) -> None:
     before = process_time()
     list(floors(text * 20_000))
     assert process_time() - before < 2
+
+
+OPTIONAL = """\
+import torch
+
+def check(backend):
+    if QUESTIONtorch.cuda.get_device_capability()[0] >= 10:
+        raise RuntimeError("not on this device")
+    return kernel(backend)
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "assumes", "score"), [("", (), 36), ('backend == "new" and ', ('backend == "new"',), 31)]
+)
+def test_what_refuses_by_default_stands_before_what_a_choice_refuses(
+    question: str, assumes: tuple[str, ...], score: int, tmp_path: Path
+) -> None:
+    (tmp_path / "a.py").write_text(OPTIONAL.replace("QUESTION", question))
+    facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False))
+    (finding,) = report(facts, select("sm_120", CATALOG), CATALOG, JudgeSettings()).findings
+    assert (finding.assumes, finding.risk.score) == (assumes, score)
+
+
+@pytest.mark.parametrize(
+    ("backend", "target", "advice"),
+    [
+        ("fa3", "sm_120", "leave"),
+        ("fa3", "sm_89", "widen-needs-tuning"),  # built for 8.0 as well
+        ("flash_attention_v3", "sm_120", "leave"),
+        ("machete", "sm_89", "leave"),
+        ("fa30", "sm_120", "widen-needs-tuning"),
+    ],
+)
+def test_kernels_of_some_generations_are_known_by_name(backend: str, target: str, advice: str, tmp_path: Path) -> None:
+    source = (
+        "import torch\n\ndef backend():\n    if torch.cuda.get_device_capability()[0] == 9:\n"
+        f'        return "{backend}"\n    return "other"\n'
+    )
+    (tmp_path / "a.py").write_text(source)
+    facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False))
+    (finding,) = report(facts, select(target, CATALOG), CATALOG, JudgeSettings()).findings
+    assert finding.advice.value == advice
+    said = f'{target} gets "other" where others get "{backend}"'
+    assert finding.message.startswith(said)
+
+
+def test_of_equals_the_better_known_and_wider_come_first(tmp_path: Path) -> None:
+    source = (
+        "import torch\n\ndef kernel():\n    if torch.cuda.get_device_capability()[0] == {}:\n"
+        "        {}()\n    else:\n        plain()\n"
+    )
+    (tmp_path / "a.py").write_text(source.format("9", "one"))
+    (tmp_path / "b.py").write_text(source.format("10", "other"))
+    (tmp_path / "c.py").write_text(source.format("10", "other"))
+    (tmp_path / "d.py").write_text(source.format("9", "all_reduce"))
+    facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False))
+    found = report(facts, select("sm_120", CATALOG), CATALOG, JudgeSettings()).findings
+    assert [f.path for f in found] == ["d.py", "b.py", "c.py", "a.py"]
+    assert len({f.risk.score for f in found}) == 1

@@ -27,6 +27,7 @@ from report_samples import (
 )
 
 import archscan
+from archscan.model.finding import Evidence, Reason
 from archscan.reporting import RENDERERS, render, sarif
 from archscan.reporting.sarif import uri
 from archscan.reporting.sources import line_windows
@@ -195,6 +196,18 @@ def test_text_names_the_place_verdict_loss_and_evidence() -> None:
     assert "and 1 more like it: line 12" in text
     assert "right as it is" not in text and "1 right as they are (--include-leave)" in text
     assert "2 vendored (--include-vendored)" in text
+
+
+def test_text_tells_a_disputed_fact_once() -> None:
+    disputed = Reason("contested: reports disagree", (Evidence("It ran.", "a/b#1", "contested"),))
+    first, second = (
+        replace(f, risk=replace(f.risk, reasons=(disputed,)), group=None) for f in (sample().findings[0],) * 2
+    )
+    text = render(replace(sample(), findings=(first, second)), "text", options())
+    assert text.count("It ran.") == 1
+    assert text.count("a/b#1, contested") == 2
+    verbose = render(replace(sample(), findings=(first, second)), "text", replace(options(), verbosity=1))
+    assert verbose.count("It ran.") == 2
 
 
 def test_text_caret_stands_under_what_decides() -> None:

@@ -22,7 +22,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "vendored_trees": ("name", "directories", "holds", "files"),
     "build_functions": ("name", "form", "architectures", "result"),
     "jit_builders": ("name",),
-    "kernel_families": ("name", "pattern", "major"),
+    "kernel_families": ("name", "pattern", "majors"),
 }
 GIVES = ("pair", "major", "minor", "sm", "arch", "properties", "target", "text")
 
@@ -49,8 +49,9 @@ def _check_family(row: dict[str, Any], place: str) -> None:
         re.compile(row.get("pattern") or "")
     except re.error as error:
         raise UserError(f"{place}: pattern: {error}") from error
-    if not row.get("pattern") or not isinstance(row.get("major"), int):
-        raise UserError(f"{place}: needs a pattern and a major")
+    majors = row.get("majors")
+    if not row.get("pattern") or not isinstance(majors, list) or not all(type(major) is int for major in majors):
+        raise UserError(f"{place}: needs a pattern and a list of majors")
 
 
 def _rows(raw: Any, section: str, where: str) -> list[dict[str, Any]]:

@@ -166,11 +166,11 @@ class Catalog:
     images: dict[str, str] = field(default_factory=dict)  # cubin_a -> this-sm; see architectures.loads
 
     @cached_property
-    def kernel_families(self) -> tuple[tuple[re.Pattern[str], int], ...]:
-        """What public kernels of one generation are called, with its major."""
+    def kernel_families(self) -> tuple[tuple[re.Pattern[str], tuple[int, ...]], ...]:
+        """What public kernels of some generations are called, with their majors."""
         rows = self.packages.get("kernel_families", ())
         assert isinstance(rows, list | tuple)
-        return tuple((re.compile(row["pattern"], re.I), row["major"]) for row in rows)
+        return tuple((re.compile(row["pattern"], re.I), tuple(row["majors"])) for row in rows)
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:

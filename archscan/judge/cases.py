@@ -43,6 +43,15 @@ class Case(NamedTuple):
         """The guarded arm, None for the rest."""
         return None if self.guarded == REST else self.gate.arms[self.guarded]
 
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What has to hold besides the target: for the guarded arm, or for what keeps the target from the rest."""
+        arm = self.arm
+        if arm is None or (arm.is_else and not arm.assumes):
+            got = self.shut.gets.arm if self.shut is not None else REST
+            arm = None if got == REST else self.gate.arms[got]
+        return arm.assumes if arm is not None else ()
+
 
 def place_of(gate: Gate, shut: Shut) -> Place:
     """Where a finding points: the list, the arm of the nearest relative, or the condition that refuses.

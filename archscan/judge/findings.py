@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from archscan.judge.branches import REST, Branch
@@ -39,11 +39,24 @@ def findings(outcomes: Iterable[Outcome], selected: Selected) -> tuple[Finding, 
     return _grouped(in_order(_fingerprinted(made, below)))
 
 
-def in_order(made: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Worst first, then by place."""
-    return tuple(
-        sorted(made, key=lambda f: (-f.risk.score, f.path, f.place.line, f.place.column, f.problem.value, f.rule))
-    )
+def in_order(made: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Worst first; of equals those of which more is known, then those that stand in more places, then by place."""
+    places = Counter(map(_group_key, made))
+
+    def key(f: Finding) -> tuple[object, ...]:
+        known, place = len(f.risk.reasons) > 1, f.place
+        return (
+            -f.risk.score,
+            not known,
+            -places[_group_key(f)],
+            f.path,
+            place.line,
+            place.column,
+            f.problem.value,
+            f.rule,
+        )
+
+    return tuple(sorted(made, key=key))
 
 
 def _finding(outcome: Outcome, selected: Selected) -> Finding:
@@ -72,7 +85,7 @@ def _finding(outcome: Outcome, selected: Selected) -> Finding:
         body=arm.body if arm else None,
         function=gate.scope.name if gate.scope else None,
         unknowns=arm.unknowns if arm else (),
-        assumes=arm.assumes if arm else (),
+        assumes=case.assumes,
         related=_related(outcome),
         origin=case.file.origin.value,
     )

@@ -11,7 +11,7 @@ from archscan.judge.limits import CLUSTER, DEFAULT, PORTABLE_CLUSTER, STATIC, TH
 from archscan.judge.verdicts import Why
 from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence, Problem
-from archscan.model.gate import Does, Kind, Layer
+from archscan.model.gate import Does, Effect, Kind, Layer
 from archscan.model.target import Target
 
 _HAPPENS = {
@@ -40,6 +40,7 @@ _HELPS = {
 }
 
 
+_SHORT_VALUE = 40  # characters of a value within a sentence
 _SHORT = 60  # characters of a value that is quoted
 
 
@@ -87,9 +88,18 @@ def _left_out(case: Case, name: str) -> str:
         return f"{groups[0] if groups else 'this code'} is compiled out on {name}"
     if case.gets.refuses:
         return _refused(case, name)
+    picked, instead = _picked(case.arm.effect if case.arm else case.gate.rest), _picked(case.gets)
+    if picked and instead and picked != instead:
+        return f"{name} gets {instead} where others get {picked}"
     if case.guarded == REST:
         return f"what follows is not for {name}"
     return f"{name} does not take this arm"
+
+
+def _picked(effect: Effect) -> str:
+    """What is returned or chosen, where that is short enough to be read in a sentence."""
+    chosen = effect.does in (Does.RETURNS, Does.ASSIGNS) and effect.value is not None and "\n" not in effect.value
+    return effect.value if chosen and effect.value and len(effect.value) <= _SHORT_VALUE else ""
 
 
 def _refused(case: Case, name: str) -> str:

@@ -25,6 +25,7 @@ _LOUD = {
 _CHEAP = frozenset({Advice.WIDEN_SAFE, Advice.NARROW, Advice.PAIR})
 _HINT = 22  # a hint to the compiler that is lost: below whatever fails or is shut out
 _FLAGGED = 12  # another suffix of the chip will do: below what is lost and cheap to get
+_CONDITIONAL = 5  # what bites only where something else holds too stands below what bites by default
 _DEARER = 30  # lost and dear stands below lost and cheap, whatever the consequence
 _LEVEL_BY_ADVICE = {
     Advice.WIDEN_SAFE: Level.LOW,
@@ -59,7 +60,8 @@ def _level(weighed: Weighed, advised: Advised, found: Known) -> Level:
 def _level_of_opening(weighed: Weighed, advised: Advised, found: Known) -> Level:
     case = weighed.case
     absent = case.needs.absent()
-    if absent and (absent[0].sure or case.gate.layer not in COMPILED):
+    hopeless = advised.advice not in (Advice.WIDEN_SAFE, Advice.CONTESTED)  # which know better than the words do
+    if absent and hopeless and (absent[0].sure or case.gate.layer not in COMPILED):
         return Level.BLOCKED
     level = _LEVEL_BY_ADVICE.get(advised.advice, Level.MEDIUM)
     if advised.advice is Advice.LEAVE:
@@ -101,6 +103,8 @@ def _loud(weighed: Weighed, advised: Advised) -> int:
     alone = weighed.case.gate.kind is Kind.RESOURCE and over is not None  # nothing says that it is built for the target
     if advised.advice not in _CHEAP or alone:
         score -= _DEARER
+    if weighed.case.assumes:
+        score -= _CONDITIONAL
     return score + (1 if weighed.case.needs.sure else 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import click
 
@@ -50,6 +50,7 @@ class _Canvas:
 
     report: Report
     options: RenderOptions
+    told: set[Evidence] = field(default_factory=set)  # disputed facts that stand in full above
 
     def paint(self, text: str, color: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
         """`text` in a colour, if colours are wanted."""
@@ -266,9 +267,11 @@ def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
 
 
 def _reason(reason: Reason, finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
-    """A reason with its sources. Facts that good sources dispute are told, others with -v."""
+    """A reason with its sources. Facts that good sources dispute are told, once, others with -v."""
     verbose = canvas.options.verbosity > 0
-    told = reason.evidence if verbose else [e for e in reason.evidence if e.confidence == "contested"][:_MOST_TOLD]
+    disputed = [e for e in reason.evidence if e.confidence == "contested"][:_MOST_TOLD]
+    told = reason.evidence if verbose else [e for e in disputed if e not in canvas.told]
+    canvas.told.update(told)
     sources = _sources([e for e in reason.evidence if e not in told], finding, 99 if verbose else _MOST_SOURCES)
     lines = _note("risk", one_line(reason.text) + sources, margin, canvas)
     for evidence in told:
