@@ -97,7 +97,8 @@ def include_roots(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     for path in paths:
         for written in set(re.findall(rb"#\s*include\s*[<\"]([\w./+-]+)[>\"]", path.read_bytes())):
             parts = Path(written.decode()).parts
-            for other in by_name.get(parts[-1], ()) if ".." not in parts else ():
+            beside = ".." in parts or (path.parent / written.decode()).is_file()
+            for other in by_name.get(parts[-1], ()) if not beside else ():
                 root = other.parents[len(parts) - 1] if other.parts[-len(parts) :] == parts else None
                 if root is not None and root.is_relative_to(folder):
                     found[root] += 1

@@ -7,7 +7,19 @@ from cuda_scan import catalog
 
 from archscan.frontends.cuda.conditions import Evaluator
 from archscan.frontends.cuda.environment import Compiler
-from archscan.frontends.cuda.macros import Definition, State, parse_define, state_of, uniform
+from archscan.frontends.cuda.macros import (
+    SOME,
+    UNDEFINED,
+    UNKNOWN,
+    Definition,
+    State,
+    candidates,
+    either,
+    parse_define,
+    some_of,
+    state_of,
+    uniform,
+)
 from archscan.frontends.protocol import Context
 from archscan.model.settings import ScanSettings
 
@@ -124,3 +136,47 @@ def test_explosive_macros_are_given_up_not_expanded() -> None:
     assert answer(nested, ("F(x) (x + x + x)",))[0] == "u" * 9
     assert answer("(" * 5000 + "1" + ")" * 5000)[0] == "u" * 9
     assert answer("!" * 5000 + "1")[0] == "u" * 9
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("__GNUC__ >= 7", "y"),
+        ("__GNUC__ > 7", "u"),
+        ("__GNUC__ < 16", "y"),
+        ("__GNUC__ < 15", "u"),
+        ("__GNUC__ == -1", "n"),
+        ("__cplusplus >= 201703L", "y"),
+        ("__cplusplus >= 202002L", "u"),
+        ("__GNUC__ > 20 && USE_IT", "n"),
+        ("__GNUC__ > 6 && USE_IT", "u"),
+        ("__cplusplus == 201703L || __cplusplus == 202002L || __cplusplus == 202302L", "y"),
+        ("__cplusplus == 201703L || __cplusplus == 202302L", "u"),
+        ("__GNUC__ + __GNUC_MINOR__ < 21", "y"),
+        ("__GNUC__ + __GNUC_MINOR__ < 20", "u"),
+        ("100 / (__GNUC__ - 8) > 1000", "u"),  # an error for one of them
+    ],
+)
+def test_what_all_candidates_of_a_macro_agree_on_is_known(text: str, expected: str) -> None:
+    assert answer(text)[0] == expected * len(TARGETS)
+
+
+def test_what_candidates_leave_open_is_blamed_on_their_macro() -> None:
+    assert answer("__GNUC__ >= 9 && __CUDA_ARCH__ >= 900") == ("nuuuuuuun", {"__GNUC__"})
+
+
+def test_two_integers_of_which_one_holds_are_candidates() -> None:
+    four, eight = Definition(None, "4"), Definition(None, "(8u)")
+    assert candidates(either(four, eight)) == ("4", "8u")
+    assert candidates(either(either(four, eight), Definition(None, "16"))) == ("16", "4", "8u")
+    assert either(four, UNDEFINED) == UNKNOWN
+    assert either(four, Definition(None, "f(4)")) == SOME
+    assert either(four, Definition((), "8")) == SOME
+    assert either(either(four, eight), SOME) == SOME
+    assert len(candidates(some_of(map(str, range(12))))) == 12
+    assert some_of(map(str, range(13))) == SOME
+
+
+def test_more_worlds_than_can_be_tried_leave_it_open() -> None:
+    assert answer("__GNUC__ + __GNUC_MINOR__ < 100")[0][0] == "y"  # 54 worlds
+    assert answer("__GNUC__ + __GNUC_MINOR__ + __cplusplus < 9")[0][0] == "u"  # 162

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from archscan.frontends.cuda.directives import Events, scan
-from archscan.frontends.cuda.structure import include_guard, structure
+from archscan.frontends.cuda.structure import include_guards, structure
 
 
 def found(data: bytes) -> list[tuple[str, str, int, int]]:
@@ -96,12 +96,26 @@ def test_ten_thousand_nested_conditionals_need_no_recursion() -> None:
     assert max(c.depth for c in shape.conditionals) == 9_999
 
 
-def test_an_include_guard_is_the_first_conditional_and_spans_the_file() -> None:
-    guarded = b"// c\n#ifndef X_H\n#define X_H\nint a;\n#endif\n"
-    assert include_guard(scan(guarded))[0] == "X_H"
-    assert include_guard(scan(guarded + b"#if A\n#endif\n"))[0] == ""
-    assert include_guard(scan(b"#ifndef X\n#define X 1\n#endif\n"))[0] == ""
-    assert include_guard(scan(b"#if !defined(X_H)\n#define X_H\nint a;\n#endif"))[0] == "X_H"
+def guards(text: bytes) -> list[bytes]:
+    """The lines of the include guards."""
+    return [text[start:].split(b"\n")[0] for start in sorted(include_guards(scan(text)))]
+
+
+def test_an_include_guard_spans_the_file_whatever_its_value() -> None:
+    assert guards(b"// c\n#ifndef X_H\n#define X_H 1\nint a;\n#endif\n") == [b"#ifndef X_H"]
+    assert guards(b"#if !defined(X_H)\n#define X_H\nint a;\n#endif") == [b"#if !defined(X_H)"]
+    assert guards(b"#ifndef X_H\n#define Y_H\nint a;\n#endif\n") == []
+    assert guards(b"#ifndef X_H\n#define X_H 1\nint a;\n#else\nint b;\n#endif\n") == []
+
+
+def test_an_include_guard_of_a_part_defines_nothing_but_its_name() -> None:
+    above = b"#define A\n"
+    assert guards(above + b"#ifndef X_H\n#define X_H\nint a;\n#endif\n") == [b"#ifndef X_H"]
+    assert guards(above + b"#ifndef X\n#define X 1\nint a;\n#endif\n") == []  # the default of a flag
+    assert guards(above + b"#ifndef X\n#define X\n#endif\n") == []
+    assert guards(b"#undef X_H\n#ifndef X_H\n#define X_H\nint a;\n#endif\n") == []
+    two = b"#ifndef X_H\n#define X_H\nint a;\n#endif\n"
+    assert guards(two + b"#ifdef X_H\n" + two + b"#endif\n") == [b"#ifndef X_H"]
 
 
 def test_many_comments_on_one_line_take_linear_time() -> None:

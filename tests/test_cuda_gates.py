@@ -389,3 +389,38 @@ def test_an_emulation_under_the_name_of_a_feature_is_no_use() -> None:
     assert [bool(arm.features) for arm in found.arms] == [False, True]
     assert [arm.calls for arm in found.arms] == [(), ()]
     assert gates("#if __CUDA_ARCH__ >= 800\ncp_async_fence();\n#endif\n")[0].arms[0].features
+
+
+def test_headers_without_a_suffix_are_read_for_their_macros() -> None:
+    header = "// licence\n#ifndef CONFIG\n#define CONFIG\n#if __CUDA_ARCH__ >= 900\n#define HAS_TMA 1\n#endif\n#endif\n"
+    files = {"include/lib/__config": header, "a.cu": "#include <lib/__config>\n#ifdef HAS_TMA\nint a;\n#endif\n"}
+    arm = scan(files)["a.cu"].gates[0].arms[0]
+    assert words(arm, "sm_89", "sm_90") == "ny" and arm.via is Via.INCLUDES
+
+
+@pytest.mark.parametrize("text", ["Usage: a # b\n#if you like\n", "\x7fELF\0\n#if A\n", ""])
+def test_notes_and_programs_without_a_suffix_are_no_headers(text: str) -> None:
+    assert scan({"include/notes": text}) == {} or "you like" in text
+
+
+@pytest.mark.parametrize("path", ["a.cu.in", "a.cuh.jinja2", "a.h.j2", "a.cpp.tpl", "a.hxx", "a.inc", "a.tcc"])
+def test_every_name_that_holds_c_is_read(path: str) -> None:
+    (gate,) = gates("#if __CUDA_ARCH__ >= 900\nint a;\n#endif\n", path)
+    assert words(gate.arms[0], "sm_89", "sm_90") == "ny"
+
+
+def test_one_of_two_values_decides_what_both_decide() -> None:
+    head = "#define STAGES 3\n#ifdef WIDE\n#define STAGES 4\n#endif\n"
+    test = "#if STAGES >= {} && __CUDA_ARCH__ >= 900\nint a;\n#endif\n"
+    wide, four = (gates(head + test.format(n))[-1].arms[0] for n in (3, 4))
+    assert words(wide, "sm_89", "sm_90") == "ny"
+    assert words(four, "sm_89", "sm_90") == "nu" and four.unknowns == ("STAGES",)
+
+
+def test_what_is_pasted_to_a_prefix_is_no_flag() -> None:
+    header = (
+        "#define OS(x) LIB_OS_##x()\n#ifdef BSD_KERNEL\n#define LIB_OS_BSD() 1\n#else\n#define LIB_OS_BSD() 0\n#endif\n"
+    )
+    test = "#if OS(BSD) && __CUDA_ARCH__ >= 900\n#define USE_IT\n#endif\n#ifdef USE_IT\nint a;\n#endif\n"
+    unknowns = gates(header + test)[-1].arms[0].unknowns
+    assert unknowns == ("USE_IT",)

@@ -33,3 +33,11 @@ def test_a_file_costs_no_bit_in_every_other() -> None:
         return len(pickle.dumps(Includes({f"{i}.cu": ("common.cuh",) for i in range(count)} | {"common.cuh": ()})))
 
     assert size(20_000) < 2.2 * size(10_000)
+
+
+def test_a_header_of_the_standard_library_is_none_of_the_same_name_elsewhere() -> None:
+    graph = Includes(
+        {"a.cu": ("atomic", "cuda/std/array"), "include/cuda/std/atomic": (), "include/cuda/std/array": ()}
+    )
+    assert not graph.reaches("a.cu", "include/cuda/std/atomic")
+    assert graph.reaches("a.cu", "include/cuda/std/array")

@@ -41,6 +41,13 @@ def test_paths_are_relative_to_the_directory_and_sorted(tmp_path: Path) -> None:
     assert discover([str(tmp_path)], SETTINGS).other == 2
 
 
+def test_headers_without_a_suffix_lie_below_include(tmp_path: Path) -> None:
+    tree(tmp_path, "include/cuda/std/atomic", "include/LICENSE", "include/read-me", "src/atomic", "includes/atomic")
+    assert found(tmp_path) == ["include/cuda/std/atomic"]
+    assert found(tmp_path / "include/cuda") == ["std/atomic"]
+    assert found(tmp_path / "include/cuda/std/atomic") == ["atomic"]
+
+
 def test_a_file_is_relative_to_its_parent(tmp_path: Path) -> None:
     tree(tmp_path, "deep/down/k.cu")
     assert found(tmp_path / "deep/down/k.cu") == ["k.cu"]

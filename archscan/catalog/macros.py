@@ -42,6 +42,7 @@ def compile_macros(raw: Any, universe: Universe, where: str) -> MacroFacts:
     function_like = {
         name: _function(value, f"{where}: {name}") for name, value in mapping(root.get("function_like"), where).items()
     }
+    unsettled = mapping(root.get("unsettled"), where)
     return MacroFacts(
         values=values,
         function_like=function_like,
@@ -51,7 +52,7 @@ def compile_macros(raw: Any, universe: Universe, where: str) -> MacroFacts:
         undefined_like=tuple(texts(p, where)[0] for p in sequence(root.get("undefined_patterns"), where)),
         derived_elsewhere=tuple(texts(p, where)[0] for p in sequence(root.get("derived_elsewhere"), where)),
         toolkit_derived=tuple(texts(p, where)[0] for p in sequence(root.get("toolkit_derived"), where)),
-        unsettled=frozenset(mapping(root.get("unsettled"), where)),
+        unsettled={name: _candidates(value, f"{where}: {name}") for name, value in unsettled.items()},
         everywhere=frozenset(mapping(root.get("everywhere"), where)),
         device_functions=tuple(texts(p, where)[0] for p in sequence(root.get("device_functions"), where)),
     )
@@ -63,6 +64,11 @@ def target_bit(name: str, universe: Universe, where: str) -> int:
     if target is None:
         raise UserError(f'{where}: unknown target "{name}"', nearest(name, universe.by_name))
     return universe.bit(target)
+
+
+def _candidates(value: Any, where: str) -> tuple[str, ...]:
+    """The values that a macro may have, if they are known: behind the reason."""
+    return texts(sequence(value, where)[1], where) if isinstance(value, list) else ()
 
 
 def _function(value: Any, where: str) -> tuple[tuple[str, ...], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -41,7 +42,7 @@ class MacroFacts:
     toolkit: dict[str, str]  # value templates of __CUDACC_VER_MAJOR__, CUDART_VERSION, ...
     known_undefined: frozenset[str]  # __HIP__, _MSC_VER, __CUDACC_RTC__, ...
     undefined_like: tuple[str, ...] = ()  # regular expressions for whole names of the same kind
-    unsettled: frozenset[str] = frozenset()  # defined in both passes, with a value that the build decides
+    unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # defined in both passes: what it may be
 
     derived_elsewhere: tuple[str, ...] = ()  # the same, of macros that known libraries derive from the architecture
     toolkit_derived: tuple[str, ...] = ()  # those of them that hang on the toolkit's release alone

@@ -44,7 +44,7 @@ def members(disk: str, prefix: str, origins: Origins) -> tuple[list[Unread], lis
     total = 0
     for name, size, packed in sorted(listed):
         path = prefix + shown(name)
-        if not is_source(posixpath.basename(name)):
+        if not is_source(posixpath.basename(name), posixpath.dirname(name)):
             continue
         total += size
         why = _refused(name, size, packed, total)

@@ -90,7 +90,7 @@ def _archive(path: str, prefix: str, origins: Origins) -> Discovery:
 def _file(path: str, prefix: str, status: os.stat_result, settings: ScanSettings) -> Discovery:
     absolute = Path(os.path.abspath(path))
     name = prefix or shown(absolute.name)
-    if not is_source(absolute.name):
+    if not is_source(absolute.name, str(absolute.parent)):
         return Discovery((), skipped=(Skipped(name, "not a kind of file archscan reads"),), other=1)
     if settings.exclude:
         base = Path(os.path.commonpath([absolute, Path.cwd()]))

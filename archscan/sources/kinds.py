@@ -13,18 +13,25 @@ _TEMPLATES = frozenset({".in", ".j2", ".tpl", ".jinja", ".jinja2"})
 ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar", ".tar.bz2", ".tar.xz", ".egg")
 
 
-def is_source(name: str) -> bool:
-    """Whether a file of that name may hold code that archscan reads."""
+def is_source(name: str, folder: str = "") -> bool:
+    """Whether a file of that name in that folder may hold code that archscan reads."""
     lower = name.lower()
     if lower in NAMES:
         return True
     stem, dot, suffix = lower.rpartition(".")
+    if not dot:
+        return may_be_header(name, folder)
     suffix = dot + suffix
     if suffix not in SUFFIXES or lower.startswith("._"):  # ._x.py: what macOS leaves beside x.py, no code
         return False
     if suffix in (".jinja", ".jinja2"):
         return True
     return suffix not in _ONLY_BY_NAME or (suffix in _TEMPLATES and is_source(stem))
+
+
+def may_be_header(name: str, folder: str) -> bool:
+    """Whether a file without a suffix may be a header as those of the standard library are: include/cuda/std/atomic."""
+    return name.isidentifier() and name.islower() and "include" in folder.replace("\\", "/").split("/")
 
 
 def is_archive(name: str) -> bool:

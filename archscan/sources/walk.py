@@ -120,7 +120,7 @@ def _list(folder: _Folder, entries: list[os.DirEntry[str]], result: Walk, links:
             inner = _go_into(folder, entry.path, at, name, result)
             if inner is not None:
                 yield inner
-        elif not is_source(name):
+        elif not is_source(name, folder.disk):
             result.other += 1
         elif entry.is_file(follow_symlinks=False):
             _add(folder, entry.path, at, name, result)
@@ -179,7 +179,7 @@ def _follow(links: list[_Link], result: Walk, visited: set[str], boundary: str) 
         real = os.path.realpath(os.path.join(link.folder.disk, link.name))
         if os.path.isdir(real):
             _follow_directory(link, real, result, visited, links, boundary)
-        elif is_source(link.name):
+        elif is_source(link.name, link.folder.disk):
             _follow_file(link, real, result, known)
 
 

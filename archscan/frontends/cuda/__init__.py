@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +19,15 @@ from archscan.frontends.protocol import Context
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Origin, Source, Suppression, Undecided
 
-SUFFIXES = (".cu", ".cuh", ".h", ".hh", ".hpp", ".inl", ".c", ".cc", ".cpp", ".cxx")
+SUFFIXES = (
+    ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".inc", ".ipp", ".tcc",
+    ".c", ".cc", ".cpp", ".cxx", ".c++",
+)  # fmt: skip
+_TEMPLATES = (".jinja", ".jinja2", ".j2", ".tpl", ".in")
+
+
+_LOOKED_AT = 4096  # bytes of a file without a suffix: licences come first
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(?:pragma|include|ifndef|if|define)\b", re.M)
 
 
 @dataclass(frozen=True)
@@ -68,14 +77,16 @@ class CudaFrontEnd:
 
     def wants(self, path: str) -> bool:
         """Whether it reads files of that name."""
-        return path.removesuffix(".jinja").endswith(SUFFIXES) or path.endswith(".py")
+        return path.endswith((*SUFFIXES, ".py")) or _is_template(path) or _is_bare(path)
 
     def index(self, source: Source, context: Context) -> CudaIndex | None:
-        """The index of one file from its bytes; None for Python files without CUDA in their strings."""
+        """The index of one file from its bytes; None for what is no CUDA: Python without it in its strings, notes."""
         if source.path.endswith(".py"):
             return _python_index(source, context)
         brief = _is_brief(source, context)
-        template = source.path.endswith(".jinja")
+        if _is_bare(source.path) and not _is_header(source.data):
+            return None
+        template = _is_template(source.path)
         directives = directive_index(source.data, _tools(ContextKey(context)).compiler, brief, template)
         host = host_index(source, context) if _host_wanted(context) and not brief else None
         return _index(source, directives, host, suppressions(source.data))
@@ -115,6 +126,22 @@ class CudaFrontEnd:
             suppressions=index.suppressions,
             problems=index.directives.problems,
         )
+
+
+def _is_template(path: str) -> bool:
+    """Whether a program completes the file: kernel.cu.jinja, config.h.in."""
+    stem, dot, suffix = path.rpartition(".")
+    return dot + suffix in _TEMPLATES and stem.endswith(SUFFIXES)
+
+
+def _is_bare(path: str) -> bool:
+    """Whether the file has no suffix, as the headers of <cuda/std/…> do."""
+    return "." not in path.rpartition("/")[2]
+
+
+def _is_header(data: bytes) -> bool:
+    """Whether a file without a suffix is C++ by its content: it includes, guards or defines something."""
+    return b"\0" not in data[:_LOOKED_AT] and _DIRECTIVE.search(data, 0, _LOOKED_AT) is not None
 
 
 def _is_silent(index: CudaIndex, macros: MacroTable) -> bool:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
 
 from archscan.frontends.cuda.expansion import expanded
-from archscan.frontends.cuda.expressions import Unseen, computed, truth_of
-from archscan.frontends.cuda.macros import Definition, State
+from archscan.frontends.cuda.expressions import Unseen, Values, computed, truth_of
+from archscan.frontends.cuda.macros import SOME, Definition, State, candidates, state_of
 from archscan.frontends.cuda.tokens import Malformed, integer, mentioned, names_in, tokens
 from archscan.model.truth import Truth
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _MOST_CLASSES = 96  # more ways to split the universe than that: unknown
+_MOST_WORLDS = 128  # combinations of candidates that are tried
 _MOST_NAMES = 150  # macros behind one condition
 
 
@@ -112,10 +115,43 @@ class Evaluator:
 
     def _in_class(self, condition: str, states: dict[str, State], mask: int, macros: dict[str, Definition]) -> Answer:
         try:
-            values = computed(expanded(tokens(condition), macros), states, mask)
+            texts = expanded(tokens(condition), macros)
+            values = computed(texts, states, mask)
         except Malformed:
             return self._open(condition, mask)
-        return Answer(Truth(*truth_of(values)), values.blame)
+        yes, no = truth_of(values)
+        if values.blame and mask & ~(yes | no):
+            yes, no = _agreed(texts, states, mask, values)
+        return Answer(Truth(yes, no), values.blame)
+
+
+def _agreed(texts: list[str], states: dict[str, State], mask: int, values: Values) -> tuple[int, int]:
+    """Where the condition is met, and where not, whichever of its candidates each macro to blame is."""
+    chosen = {n: found for n, _ in values.blame if n in states and (found := _candidates(states[n], mask))}
+    if not chosen or prod(len(found) for found in chosen.values()) > _MOST_WORLDS:
+        return truth_of(values)
+    yes = no = mask
+    for world in product(*chosen.values()):
+        supposed = {name: _supposed(states[name], value) for name, value in zip(chosen, world, strict=True)}
+        there = truth_of(computed(texts, {**states, **supposed}, mask))
+        yes, no = yes & there[0], no & there[1]
+    return yes, no
+
+
+def _candidates(state: State, mask: int) -> tuple[str, ...]:
+    """The integers that a macro may be where it is one of several."""
+    open_ = [d for d, where in state.parts if d.mark == SOME.mark and where & mask]
+    return tuple(dict.fromkeys(value for definition in open_ for value in candidates(definition)))
+
+
+def _supposed(state: State, value: str) -> State:
+    """The state where of its candidates the macro is this one."""
+    parts: dict[Definition, int] = {}
+    for definition, where in state.parts:
+        one = definition.mark == SOME.mark and value in candidates(definition)
+        supposed = Definition(None, value) if one else definition
+        parts[supposed] = parts.get(supposed, 0) | where
+    return state_of(parts)
 
 
 def _classes(everything: int, states: dict[str, State]) -> list[tuple[int, dict[str, Definition]]]:

@@ -61,13 +61,15 @@ def _beginning(ordered: Sequence[str], prefix: str) -> Sequence[str]:
     return ordered[start : bisect_left(ordered, prefix + chr(0x10FFFF), start)]
 
 
-def definitions(events: Sequence[Directive], guard_start: int, needed: frozenset[str]) -> Mapping[str, Definitions]:
+def definitions(
+    events: Sequence[Directive], guards: frozenset[int], needed: frozenset[str]
+) -> Mapping[str, Definitions]:
     """Every needed macro that the file defines or undefines."""
     found: dict[str, tuple[set[str], list[int]]] = {}
     stack: list[tuple[tuple[str, ...], int]] = []
     for event in events:
         if event.name in OPENERS:
-            guard = event.start == guard_start
+            guard = event.start in guards
             stack.append(((), 0) if guard else (names_in(event.text), event.line))
         elif event.name == "endif":
             if stack:

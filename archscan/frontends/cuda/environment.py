@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, state_of, uniform
+from archscan.frontends.cuda.macros import UNDEFINED, UNKNOWN, Definition, State, some_of, state_of, uniform
 from archscan.frontends.protocol import Context
 
 ARCH_PREFIXES = ("__CUDA_ARCH", "__CUDA_HAS_ARCH")
@@ -64,7 +64,7 @@ class Compiler:
     def _find(self, name: str) -> State | None:
         facts = self._facts
         if name in facts.unsettled:
-            return self.given.get(name) or uniform(SOME, self.everything)
+            return self.given.get(name) or uniform(some_of(facts.unsettled[name]), self.everything)
         if name in facts.values:
             return self._per_target(facts.values[name])
         if name in self.given:

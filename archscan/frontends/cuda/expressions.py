@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from archscan.frontends.cuda.expansion import operand_width
-from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, State
+from archscan.frontends.cuda.macros import UNDEFINED, UNKNOWN, State
 from archscan.frontends.cuda.tokens import BITS, HALF, WRAP, Malformed, Number, integer, is_word, number
 
 _DEEPEST = 60  # nested parentheses
@@ -176,7 +176,7 @@ class _Parser:
         for definition, everywhere in state.parts:
             where = everywhere & self.mask
             value = Number(0) if definition == UNDEFINED else None
-            if definition not in (UNDEFINED, UNKNOWN, SOME):
+            if not definition.mark:
                 value = integer(definition.body) if definition.params is None else Number(0)
             if value is None:
                 unknown |= where

@@ -71,6 +71,8 @@ def _meant(path: str, directory: str, include: str, candidates: list[str]) -> li
     beside = posixpath.normpath(posixpath.join(directory, include))
     if beside in candidates:
         return [beside]
+    if "." not in include and "/" not in include:  # <atomic> is the standard library's, not that in include/cuda/std
+        return []
     suffix = "/" + posixpath.normpath(include).lstrip("./")
     fitting = [c for c in candidates if ("/" + c).endswith(suffix)]
     if len(fitting) < 2:

@@ -54,7 +54,7 @@ class DirectiveIndex:
     """The preprocessor's side of a file."""
 
     events: Events  # conditionals, #define, #undef
-    guard_start: int
+    guards: frozenset[int]
     candidates: dict[int, Surroundings]  # by offset of the opening directive
     call_scopes: dict[int, Scope]  # of target macros, by offset
     excerpts: tuple[Excerpt, ...]
@@ -76,14 +76,14 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
     directives = scan(data)
     shape = structure(directives, len(data))
     events = Events(d for d in directives if d.name in _EVENTS)
-    candidates = [c for c in shape.conditionals if c.start != shape.guard_start and _may_matter(c, compiler)]
+    candidates = [c for c in shape.conditionals if c.start not in shape.guards and _may_matter(c, compiler)]
     torn = [c for c in candidates if not c.closed] if template else []
     candidates = [c for c in candidates if c.closed or not template]
     calls = target_calls(data)
     ranges = sorted([(c.start, c.end) for c in candidates] + [(c.start, c.end) for c in calls])
     return DirectiveIndex(
         events=events,
-        guard_start=shape.guard_start,
+        guards=shape.guards,
         candidates=_surroundings(data, candidates, events, brief, compiler),
         call_scopes={} if brief else _call_scopes(data, calls, compiler),
         excerpts=tuple(_excerpts(data, ranges, 0 if brief else LINES_ABOVE)),

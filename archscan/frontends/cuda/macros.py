@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,10 +18,12 @@ class Definition(NamedTuple):
 
 UNDEFINED = Definition(None, "", "undefined")
 UNKNOWN = Definition(None, "", "unknown")  # perhaps defined, perhaps not
-SOME = Definition(None, "", "some")  # defined, to something that is not known
+SOME = Definition(None, "", "some")  # defined, to something that is not known; its body may list the candidates
 INHERITED = Definition(None, "", "inherited")  # this file has not touched it: ask whoever includes it
 
+_MOST_CANDIDATES = 12
 _LONG_BODY = 400  # longer bodies are code, not values: no condition can use them
+_INTEGER = re.compile(r"\(*\s*[0-9][0-9a-fA-FxXuUlL']*\s*\)*")
 _NAME = re.compile(r"\s*([A-Za-z_$][\w$]*)")
 _HEAD = re.compile(r"\s*([A-Za-z_$][\w$]*)(\([^)]*\))?", re.S)
 
@@ -86,7 +89,26 @@ def either(one: Definition, other: Definition) -> Definition:
         return one
     if UNKNOWN in (one, other) or UNDEFINED in (one, other) or INHERITED in (one, other):
         return UNKNOWN
-    return SOME
+    return _one_of(one, other)
+
+
+def some_of(values: Iterable[str]) -> Definition:
+    """Defined as one of these integers; simply defined if they are none or too many."""
+    found = sorted(set(values))
+    return SOME._replace(body=" ".join(found)) if len(found) <= _MOST_CANDIDATES else SOME
+
+
+def candidates(definition: Definition) -> tuple[str, ...]:
+    """The integers of which a macro that is defined has one; empty if they are not known."""
+    if definition.mark == SOME.mark:
+        return tuple(definition.body.split())
+    plain = not definition.mark and definition.params is None and _INTEGER.fullmatch(definition.body)
+    return (definition.body.strip("() "),) if plain else ()
+
+
+def _one_of(one: Definition, other: Definition) -> Definition:
+    first, second = candidates(one), candidates(other)
+    return some_of((*first, *second)) if first and second else SOME
 
 
 def resolved(state: State, base: State) -> State:
@@ -123,7 +145,9 @@ def _together(one: Definition, other: Definition) -> Definition:
         return other if one == UNDEFINED else one
     if one == other:
         return one
-    return UNKNOWN if one == UNKNOWN and other == UNKNOWN else SOME
+    if one == UNKNOWN and other == UNKNOWN:
+        return UNKNOWN
+    return SOME if UNKNOWN in (one, other) else _one_of(one, other)
 
 
 def _add(parts: dict[Definition, int], definition: Definition, mask: int) -> None:

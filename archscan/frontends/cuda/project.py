@@ -111,7 +111,7 @@ def _joined(exports: list[Export], via: Via) -> tuple[State, Via]:
 def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: Evaluator) -> MacroTable:
     """The table of a project from the indexes of its files."""
     needed, pasted = needed_names(index.events for index in indexes.values())
-    defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guard_start, needed))}
+    defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guards, needed))}
     dependencies = _dependencies(defined)
     derived = _derived(dependencies) | {n for n in needed if compiler.is_derived_elsewhere(n)}
     asking = frozenset(path for path, index in indexes.items() if is_asked(index.events, derived))
@@ -128,13 +128,13 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: E
         includes=includes,
         sites=_sites(defined, derived),
         needed=needed,
-        flags={name: _flags(name, dependencies, compiler) for name in derived},
+        flags=_flags(derived, dependencies, pasted, compiler),
         dependencies=dependencies,
         pasted=behind_pasted,
         asking=asking,
     )
     programs = {
-        p: _Program(defining(indexes[p].events, tracked), indexes[p].guard_start)
+        p: _Program(defining(indexes[p].events, tracked), indexes[p].guards)
         for p, d in defined.items()
         if not tracked.isdisjoint(d)
     }
@@ -165,7 +165,19 @@ def _derived(dependencies: dict[str, set[str]]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _flags(name: str, dependencies: dict[str, set[str]], compiler: Compiler) -> tuple[str, ...]:
+def _flags(
+    derived: Iterable[str], dependencies: dict[str, set[str]], pasted: Iterable[str], compiler: Compiler
+) -> dict[str, tuple[str, ...]]:
+    """Of each derived macro the build flags behind it. What is only pasted to a prefix, as in OS(LINUX), is none."""
+    parts = frozenset(name.strip("_").rpartition("_")[2] for name in pasted)
+
+    def is_flag(name: str) -> bool:
+        return name not in parts and not name.endswith("_")
+
+    return {name: tuple(filter(is_flag, _undefined(name, dependencies, compiler))) for name in derived}
+
+
+def _undefined(name: str, dependencies: dict[str, set[str]], compiler: Compiler) -> tuple[str, ...]:
     """The names that nothing in the project defines and the compiler does not settle, behind a macro's definitions."""
     queue, seen = [name], {name}
     found: list[str] = []
@@ -223,7 +235,7 @@ class _Program:
     """The directives of a file that decide its tracked macros: their definitions and the conditionals around them."""
 
     events: tuple[Directive, ...]
-    guard_start: int
+    guards: frozenset[int]
 
 
 class _Ran(NamedTuple):
@@ -257,7 +269,7 @@ def _settled(
 def _run(path: str, program: _Program, table: MacroTable, compiler: Compiler, evaluator: Evaluator) -> _Ran:
     """What the tracked macros of a file are, given the table so far."""
     environment = Environment(compiler, table.outside(path, compiler))
-    for _ in Walk(environment, evaluator, program.guard_start).chains(program.events):
+    for _ in Walk(environment, evaluator, program.guards).chains(program.events):
         pass
     exports = {name: Export(state, environment.local_via[name]) for name, state in environment.local.items()}
     return _Ran(exports, environment.asked)

@@ -10,6 +10,7 @@ from archscan.frontends.cuda.directives import OPENERS, Directive
 from archscan.frontends.cuda.macros import defined_name
 
 _MIDDLE = frozenset({"elif", "elifdef", "elifndef", "else"})
+_DEFINING = frozenset({"define", "undef"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,10 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """The conditionals of a file in source order, the include guard's name, and remarks on what is unbalanced."""
+    """The conditionals of a file in source order, where the include guards begin, and remarks on what is unbalanced."""
 
     conditionals: tuple[Conditional, ...]
-    guard: str
-    guard_start: int
+    guards: frozenset[int]
     problems: tuple[str, ...]
 
 
@@ -78,8 +78,7 @@ def structure(directives: Sequence[Directive], size: int) -> Structure:
         problems.append(f"unbalanced #{chain[0].name} at line {chain[0].line}")
         found.append(_conditional(chain, size, size, len(open_), False))
     found.sort(key=lambda c: c.start)
-    guard, start = include_guard(directives)
-    return Structure(tuple(found), guard, start, tuple(problems))
+    return Structure(tuple(found), include_guards(directives), tuple(problems))
 
 
 def _conditional(chain: list[Directive], body_end: int, end: int, depth: int, closed: bool) -> Conditional:
@@ -87,20 +86,46 @@ def _conditional(chain: list[Directive], body_end: int, end: int, depth: int, cl
     return Conditional(tuple(Branch(d, d.end, e) for d, e in zip(chain, ends, strict=True)), end, depth, closed)
 
 
-def include_guard(directives: Sequence[Directive]) -> tuple[str, int]:
-    """Name and offset of the include guard: the first conditional, a `#define` of its name, the last `#endif`."""
+def include_guards(directives: Sequence[Directive]) -> frozenset[int]:
+    """The offsets of the conditionals that only keep text from being read twice: true when a file is first read.
+
+    Either `#ifndef X` around the whole file that begins with `#define X`, or the same anywhere if X is defined as
+    nothing (`#define USE_X 1` may well be the default of a flag), for the first time, and more than that follows.
+    """
     code = [d for d in directives if d.name != "include"]
-    if len(code) < 3 or code[0].name not in ("ifndef", "if") or code[1].name != "define" or code[-1].name != "endif":
-        return "", -1
-    name = _guarded(code[0])
-    if not name or defined_name(code[1].text) != name or code[-1].line - code[1].end_line < 2:
-        return "", -1
-    depth = 0
-    for directive in code[:-1]:
-        depth += (directive.name in OPENERS) - (directive.name == "endif")
-        if depth <= 0 or (depth == 1 and directive.name in _MIDDLE):
-            return "", -1
-    return name, code[0].start
+    found: set[int] = set()
+    first: dict[str, Directive] = {}
+    open_: list[tuple[Directive, Directive | None]] = []  # what opens, and the definition if it may be a guard
+    for position, directive in enumerate(code):
+        if directive.name in OPENERS:
+            open_.append((directive, _guarding(code, position)))
+        elif directive.name in _MIDDLE and open_:
+            open_[-1] = (open_[-1][0], None)
+        elif directive.name == "endif" and open_:
+            opening, definition = open_.pop()
+            if definition and directive.line - definition.end_line >= 2:
+                first = first or _first_definitions(code)
+                if (opening is code[0] and directive is code[-1]) or first.get(definition.text.strip()) is definition:
+                    found.add(opening.start)
+    return frozenset(found)
+
+
+def _guarding(code: Sequence[Directive], position: int) -> Directive | None:
+    """The definition that follows if it is of the macro that a conditional asks not to be defined."""
+    opening, following = code[position], code[position + 1] if position + 1 < len(code) else None
+    if opening.name not in ("ifndef", "if") or following is None or following.name != "define":
+        return None
+    name = _guarded(opening)
+    return following if name and defined_name(following.text) == name else None
+
+
+def _first_definitions(code: Sequence[Directive]) -> dict[str, Directive]:
+    """Of every macro that a file defines or undefines the first directive that does."""
+    found: dict[str, Directive] = {}
+    for directive in code:
+        if directive.name in _DEFINING:
+            found.setdefault(defined_name(directive.text), directive)
+    return found
 
 
 def _guarded(directive: Directive) -> str:

@@ -162,14 +162,14 @@ class Walk:
         self,
         environment: Environment,
         evaluator: Evaluator,
-        guard_start: int = -1,
+        guards: frozenset[int] = frozenset(),
         end: Stop | None = None,
         needed: frozenset[str] | None = None,
     ) -> None:
         """`needed`: the macros whose definitions matter (None = all)."""
         self.environment = environment
         self.evaluator = evaluator
-        self.guard_start = guard_start
+        self.guards = guards
         self.end = end or _NOWHERE
         self.everything = evaluator.everything
         self.points: list[Point] = []
@@ -200,7 +200,7 @@ class Walk:
         return self._frames[-1].live if self._frames else self._always
 
     def _open(self, event: Directive) -> None:
-        guard = event.start == self.guard_start
+        guard = event.start in self.guards
         none = Truth(0, self.everything)
         if self._frames:
             o = self._frames[-1]
