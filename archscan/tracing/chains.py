@@ -10,7 +10,7 @@ from archscan.model.facts import FileFacts, LinkKind, Origin
 from archscan.model.finding import Finding, Problem
 from archscan.model.gate import Related, Role
 from archscan.model.report import Chain, Report, Step
-from archscan.tracing.modules import Extension, Includes, extensions
+from archscan.tracing.modules import Extension, Includes, extensions, is_for_all
 from archscan.tracing.paths import Paths
 from archscan.tracing.sentence import sentence
 from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, GateState, states
@@ -70,7 +70,9 @@ def _of(
 ) -> Gathered:
     names = {name for name in (extension.function, *extension.wrappers) if name}
     python = [
-        s for s in known.get(extension.path, ()) if s.gate.scope and s.gate.scope.name.rpartition(".")[2] in names
+        s
+        for s in known.get(extension.path, ())
+        if (s.gate.scope and s.gate.scope.name.rpartition(".")[2] in names) or is_for_all(s.gate, extension)
     ]
     listing = [s for name in sorted(names) for s in calling.get(name, ()) if s not in python]
     own = dict.fromkeys(extension.sources)

@@ -94,7 +94,7 @@ class Compiled:
         if self.traced:
             return state.step(RUN)
         running = [o for o, places in self._by_operator.items() if self._holds(state, places)]
-        return state.step(RUN, f"run by {_few(running)}")
+        return state.step(RUN, f"run by {_few(running)}" if running else "")
 
     def _not_run(self) -> str:
         return f"not launched by {_few(list(self.traced))}" if self.traced else "not launched by any of its operators"
@@ -118,6 +118,8 @@ class Compiled:
         around = self.code.unit(path).around(line)
         if around is not None:
             return around in mine
+        if self.code.unit(path).class_around(line) in mine:
+            return True
         bodies = [arm.body for arm in state.gate.arms if arm.body is not None]
         return any(b.line <= d.line <= b.end_line for b in bodies for d in mine if d.kind != "class")
 

@@ -34,6 +34,10 @@ _DECLARED = re.compile(
 _LONGEST_HEADER = 8192  # bytes between a semicolon and a brace; template headers in the wild stay below 3,000
 _INSIDE = frozenset({"kernel", "function", "block"})
 _VIRTUAL = re.compile(rb"\b(?:virtual|override|final)\b")
+# `DEFINE_KERNEL(name, int n) {`: a macro that writes the header of what it names; no parameter is a lone name.
+_BY_MACRO = re.compile(rb"\A\s*[A-Z][A-Z0-9_]*\(\s*([a-z_]\w*)\s*[,)]")
+_TYPES = frozenset(b"void bool char short int long unsigned signed float double half size_t auto".split())
+_INSTANTIATED = re.compile(rb"\btemplate\s+(?!<)[^;{}()]{0,400}?([A-Za-z_]\w*)\s*(?:<[^;{}()]{0,400}?>)?\s*\(")
 _MACRO_NAME = re.compile(rb"\s+(\w+)")
 
 
@@ -64,6 +68,13 @@ class Unit:
         for definition in self.definitions:
             result.setdefault(definition.name, []).append(definition)
         return result
+
+    @cached_property
+    def instantiated(self) -> frozenset[str]:
+        """Function templates that the file instantiates for others to link: `template void run<float>(...);`."""
+        return (
+            frozenset(m.decode() for m in _INSTANTIATED.findall(self.code)) if b"template" in self.code else frozenset()
+        )
 
     @cached_property
     def _mentions(self) -> dict[Definition, frozenset[str]]:
@@ -116,6 +127,11 @@ class Unit:
     def around(self, line: int) -> Definition | None:
         """The innermost function or macro that holds `line`."""
         inside = [d for d in self.definitions if d.line <= line <= d.end_line and d.kind != "class"]
+        return max(inside, key=lambda d: d.line, default=None)
+
+    def class_around(self, line: int) -> Definition | None:
+        """The innermost class that holds `line`."""
+        inside = [d for d in self.definitions if d.line <= line <= d.end_line and d.kind == "class"]
         return max(inside, key=lambda d: d.line, default=None)
 
 
@@ -244,6 +260,9 @@ def _function_name(text: bytes) -> tuple[str, str]:
     """Class (if qualified) and name before the first parameter list; ("", "") if the text declares no function."""
     if re.search(rb"(?<![=!<>+\-*/%&|^])=(?!=)[^()]*$", text) and b"operator" not in text:
         return "", ""
+    named = _BY_MACRO.match(text)
+    if named and named[1] not in _TYPES:
+        return "", named[1].decode()
     for match in _DECLARED.finditer(text):
         if match.group(2) not in _NOT_A_NAME:
             return (match.group(1) or b"").decode(), match.group(2).decode()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from archscan.model.facts import Link, LinkKind
+from archscan.model.gate import Gate, Layer
 from archscan.tracing.paths import Paths
 
 # A source below a directory of such a name is written at build time, from a template that is listed beside it.
@@ -27,6 +28,11 @@ class Extension:
     ambiguous: tuple[tuple[str, tuple[str, ...]], ...] = ()
     wrappers: tuple[str, ...] = ()  # functions of the same file that call `function`
     exports: tuple[tuple[str, str], ...] = ()  # (operator, C++ name) where the Python side names them
+
+
+def is_for_all(gate: Gate, extension: Extension) -> bool:
+    """Whether a gate of the file that builds a module decides for which chips: a gencode list beside the call."""
+    return gate.layer is Layer.BUILD and gate.path == extension.path
 
 
 class Includes:
@@ -92,11 +98,16 @@ def extensions(links: Mapping[str, Iterable[Link]], paths: Paths) -> tuple[Exten
 
 def _of_file(path: str, links: Iterable[Link], paths: Paths, directories: Mapping[str, str]) -> Iterable[Extension]:
     by_kind: dict[LinkKind, list[Link]] = {}
+    behind: dict[Link | None, list[Link]] = {}  # what is built at module level: its sources follow it
+    spec: Link | None = None
     for link in links:
         by_kind.setdefault(link.kind, []).append(link)
+        spec = link if link.kind is LinkKind.JIT_SPEC else spec
+        behind.setdefault(spec, []).append(link)
     for spec in by_kind.get(LinkKind.JIT_SPEC, ()):
-        named = [link for link in by_kind.get(LinkKind.JIT_SOURCE, ()) if link.source == spec.source]
-        resolved = [(s, paths.find(s.target, path, directories.get(s.detail.rpartition(".")[2], ""))) for s in named]
+        near = by_kind.get(LinkKind.JIT_SOURCE, ()) if spec.source else behind[spec]
+        named = [link for link in near if link.kind is LinkKind.JIT_SOURCE and link.source == spec.source]
+        resolved = [(s, _files_of(s, path, paths, directories)) for s in named]
         callers = _callers(spec.source, by_kind.get(LinkKind.CALLS, ()))
         yield Extension(
             id=_identifier(spec),
@@ -112,6 +123,13 @@ def _of_file(path: str, links: Iterable[Link], paths: Paths, directories: Mappin
                 (link.target, link.source) for link in by_kind.get(LinkKind.REGISTERS, ()) if link.detail == spec.source
             ),
         )
+
+
+def _files_of(source: Link, path: str, paths: Paths, directories: Mapping[str, str]) -> tuple[str, ...]:
+    """The scanned files that a source named in the file `path` means."""
+    if source.detail == "glob":
+        return paths.matching(source.target, path)
+    return paths.find(source.target, path, directories.get(source.detail.rpartition(".")[2], ""))
 
 
 def _callers(function: str, calls: Iterable[Link]) -> tuple[str, ...]:

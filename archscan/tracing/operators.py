@@ -120,10 +120,15 @@ class Reach:
         return self._edges[place]
 
     def _is_linked(self, place: Place, visible: frozenset[str]) -> bool:
-        """Whether another translation unit can reach it: a function of a source file, or a method of a seen class."""
+        """Whether another translation unit can reach it.
+
+        So are a function of a source file, a method of a seen class, and a template that a source instantiates.
+        """
         if place.definition.kind != "function":
             return False
-        qualifier = place.definition.qualifier
+        qualifier, name = place.definition.qualifier, place.definition.name
+        if any(place.path in seen and name in self._code.unit(s).instantiated for s, seen in self._visible.items()):
+            return True
         seen = any(p.path in visible and p.definition.kind == "class" for p in self._names.get(qualifier, ()))
         return seen if qualifier else place.path in self._visible
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from posixpath import dirname, normpath
@@ -40,7 +41,14 @@ class Paths:
         wanted = normpath(target).lstrip("./")
         found = self._ending(wanted)
         below = [p for p in found if f"/{base}/{wanted}".endswith("/" + wanted) and _ends(p, f"{base}/{wanted}")]
-        return _nearest(below if base and below else found, near)
+        return nearest(below if base and below else found, near)
+
+    def matching(self, pattern: str, near: str) -> tuple[str, ...]:
+        """The files that a glob means which is named in the file `near`: below its folder, else anywhere."""
+        wanted = re.compile("(?:.*/)?" + _as_regex(pattern))
+        ending = pattern.rpartition(".")[2]
+        found = [p for p in sorted(self.known) if (ending == "*" or p.endswith(ending)) and wanted.fullmatch(p)]
+        return nearest(found, near)
 
     def module(self, dotted: str, near: str) -> str | None:
         """The file of a Python module named in the file `near`; None if it is not scanned."""
@@ -55,8 +63,8 @@ class Paths:
         found = self._module_candidates("/".join(parts))
         if not found and len(parts) > 1:  # scanned from inside the package: `pkg.comm.x` is comm/x.py
             return self._module_file("/".join(parts[1:]))
-        nearest = _nearest(found, near)
-        return nearest[0] if nearest else None
+        near_by = nearest(found, near)
+        return near_by[0] if near_by else None
 
     def _module_file(self, stem: str) -> str | None:
         for path in (f"{stem}.py", f"{stem}/__init__.py" if stem else "__init__.py"):
@@ -88,11 +96,17 @@ class Paths:
         return found
 
 
+def _as_regex(pattern: str) -> str:
+    """A glob as a regular expression: `*` within a name, `**` over folders."""
+    pieces = re.split(r"(\*\*/?|\*)", pattern)
+    return "".join({"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}.get(p, re.escape(p)) for p in pieces)
+
+
 def _ends(path: str, wanted: str) -> bool:
     return path == wanted or path.endswith("/" + wanted)
 
 
-def _nearest(found: list[str], near: str) -> tuple[str, ...]:
+def nearest(found: Sequence[str], near: str) -> tuple[str, ...]:
     """Those that share the longest leading directories with `near`."""
     if len(found) < 2:
         return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ _LEAVES_BLOCK = frozenset({"return_statement", "raise_statement", "continue_stat
 _CLAUSES = frozenset({"block", "except_clause", "finally_clause", "else_clause", "except_group_clause"})
 _COMPOUND = frozenset({"with_statement", "try_statement", "for_statement", "match_statement", "case_clause"})
 _MOST_NAMES = 200  # of one condition
+_STANDS_IN = re.compile(r"fake|abstract|meta\b|vmap|autograd")  # decorators of what never runs on the GPU
 _NESTING = 200  # deeper expressions are generated or hostile; what lies below is not read
 
 
@@ -102,8 +104,12 @@ class Module:
         return {f.name: f for f in reversed(self.functions)}
 
     @cached_property
-    def imported(self) -> dict[str, Import]:
-        return {i.local: i for i in reversed(self.imports)}
+    def imported(self) -> dict[str, list[Import]]:
+        """Every import that binds a name: there is one in each branch of an `if`."""
+        result: dict[str, list[Import]] = {}
+        for item in self.imports:
+            result.setdefault(item.local, []).append(item)
+        return result
 
     @cached_property
     def calls_by_caller(self) -> dict[str, list[Call]]:
@@ -205,7 +211,8 @@ class _Reader:
         names = frozenset[str]().union(*(_all_names(d) for d in decorators))
         for decorator in decorators:
             self.expression(decorator, scope, guards, depth + 1)
-            self.registered += [(text, qualified) for text in _strings(decorator) if "::" in text]
+            if not _STANDS_IN.search(_text(decorator)):
+                self.registered += [(text, qualified) for text in _strings(decorator) if "::" in text]
         self.functions.append(
             Function(
                 qualified,

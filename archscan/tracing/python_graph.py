@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from archscan.tracing.code import Code
 from archscan.tracing.modules import Extension
 from archscan.tracing.operators import exports
-from archscan.tracing.python_calls import Call, Function, Module
+from archscan.tracing.paths import nearest
+from archscan.tracing.python_calls import Call, Function, Import, Module
 
 _DEPTH = 12  # re-exports, aliases and returned values followed in a row
 _DISTINCTIVE = 12  # characters from which a name that is defined in few places is taken for that one
@@ -66,6 +69,7 @@ class PythonGraph:
         self._offering: dict[str, tuple[str, ...]] = {}
         self._defined: dict[str, list[Fn]] = {}
         self._results: dict[Fn, tuple[Entity, ...]] = {}
+        self._libraries: dict[str, tuple[str, ...]] = {}
 
     @cached_property
     def builders(self) -> dict[Fn, tuple[str, ...]]:
@@ -163,22 +167,36 @@ class PythonGraph:
         for value in module.values_by_name.get((scope, name), ()):
             if value.expression and value.expression != name:
                 found.update(dict.fromkeys(self.resolve(module.path, scope, value.expression, depth + 1)))
-        if not scope and not found and name in module.imported:
-            item = module.imported[name]
-            found.update(dict.fromkeys(self._imported(module.path, item.module, item.name, depth)))
+        if not scope and not found:
+            for item in module.imported.get(name, ()):
+                found.update(dict.fromkeys(self._imported(module.path, item.module, item.name, depth)))
         return tuple(found)
 
     def _imported(self, path: str, module: str, name: str, depth: int) -> tuple[Entity, ...]:
         target = self.code.paths.module(module, path)
         if not name:
-            return (_File(target),) if target else ()
+            return (_File(target),) if target else self._compiled(module, path)
         dot = "" if module.endswith(".") else "."
         inner = self.code.paths.module(f"{module}{dot}{name}", path)
         if target and target != path:
             found = self._attribute(_File(target), name, depth + 1)
             if found:
                 return found
-        return (_File(inner),) if inner else ()
+        if inner:
+            return (_File(inner),)
+        if not target and (library := self._compiled(module, path)):
+            return tuple(e for entity in library for e in self._attribute(entity, name, depth + 1))
+        return self._compiled(f"{module}{dot}{name}", path)
+
+    def _compiled(self, module: str, path: str) -> tuple[Entity, ...]:
+        """The extension modules that an import in the file `path` can mean: of that name, the nearest to it."""
+        if module not in self._libraries:
+            last = module.rpartition(".")[2]
+            named = [e for e in self.code.extensions if e.name.rpartition(".")[2] == last] if last else []
+            near = nearest([e.path for e in named], path)
+            self._libraries[module] = tuple(e.id for e in named if e.path in near)
+        found = self._libraries[module]
+        return (_Built(found),) if found else ()
 
     def _attribute(self, entity: Entity, name: str, depth: int) -> tuple[Entity, ...]:
         if depth > _DEPTH:
@@ -192,8 +210,10 @@ class PythonGraph:
             return self._of_class(entity.cls, name, depth)
         if isinstance(entity, Fn):  # a nested function through a namespace object, a method through its class
             module = self.code.outline(entity.path)
-            if f"{entity.name}.{name}" in module.by_name:
-                return (Fn(entity.path, f"{entity.name}.{name}"),)
+            inner = [f"{entity.name}.{name}"]
+            if name == "apply" and inner[0] not in module.by_name:  # of torch.autograd.Function
+                inner = [f"{entity.name}.forward", f"{entity.name}.backward"]
+            return tuple(Fn(entity.path, n) for n in inner if n in module.by_name)
         return ()
 
     def _of_file(self, entity: _File, name: str, depth: int) -> tuple[Entity, ...]:
@@ -270,15 +290,36 @@ class PythonGraph:
             for entity in self.resolve(fn.path, fn.name, call.callee):
                 if isinstance(entity, Fn | Operator):
                     found.append((call, entity))
-                if isinstance(entity, Fn) and not call.mention and (made := self._constructor(entity)):
-                    found.append((call, made))
+                if not call.mention:
+                    found += [(call, made) for made in self._run_by_calling(entity)]
         handed = {e for c, e in found if c.mention and isinstance(e, Fn) and e.name.startswith(fn.name + ".")}
         return [(c, e) for c, e in found if len(handed) < 2 or e not in handed]
 
-    def _constructor(self, fn: Fn) -> Fn | None:
-        """What calling a class runs."""
-        name = f"{fn.name}.__init__"
-        return Fn(fn.path, name) if name in self.code.outline(fn.path).by_name else None
+    def outside(self, fn: Fn) -> set[str]:
+        """The modules that a function calls into and that were not scanned, Python's own library left out."""
+        module = self.code.module(fn.path)
+        found: set[str] = set()
+        for call in module.calls_by_caller.get(fn.name, ()):
+            imports = module.imported.get(call.callee.partition(".")[0].removesuffix("()"), ())
+            if imports and not call.mention and not self.resolve(fn.path, fn.name, call.callee):
+                found.update(self._not_scanned(item, fn.path) for item in imports)
+        return found - sys.stdlib_module_names - {""}
+
+    def _not_scanned(self, item: Import, path: str) -> str:
+        """What an import names if no such file was scanned: all of it below a scanned package, else the package."""
+        if not item.module.strip("."):
+            return "" if self.code.paths.module(item.module + item.name, path) else item.module + item.name
+        package = item.module.lstrip(".").partition(".")[0]
+        if self.code.paths.module(item.module, path):
+            return ""
+        return item.module if item.module.startswith(".") or self.code.paths.module(package, path) else package
+
+    def _run_by_calling(self, entity: Entity) -> Iterator[Fn]:
+        """The methods that run when a class is called, or an object: `forward` is what torch's modules run."""
+        if isinstance(entity, Fn | _Instance):
+            cls, methods = (entity, ("__init__",)) if isinstance(entity, Fn) else (entity.cls, ("__call__", "forward"))
+            known = self.code.outline(cls.path).by_name
+            yield from (Fn(cls.path, f"{cls.name}.{m}") for m in methods if f"{cls.name}.{m}" in known)
 
     def callers(self, target: Fn | Operator) -> list[tuple[Fn, Call]]:
         """Every function that calls or mentions `target`, with the place; ("" functions: module level)."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from archscan.model.report import Chain, Report, Step
 from archscan.tracing.code import Code
 from archscan.tracing.compiled import Compiled
-from archscan.tracing.modules import Extension
+from archscan.tracing.modules import Extension, is_for_all
 from archscan.tracing.operators import Reach, exports, files
 from archscan.tracing.python_calls import Call
 from archscan.tracing.python_gates import PythonGates
@@ -108,7 +108,7 @@ class _Tracer:
         up = self._up(start.functions)
         libraries = self._through_libraries(start, up, down)
         if not reached and not libraries:
-            edges = (*up, *self._calls_of(start.functions))
+            edges = tuple(dict.fromkeys((*up, *self._down(start.functions))))
             return (self._chain(start.name, start, None, Route(edges, start.functions, ())),)
         return libraries + tuple(
             self._through(start, self.graph.by_id[identifier], operators, up, down)
@@ -191,9 +191,6 @@ class _Tracer:
                     if isinstance(callee, Fn):
                         pending.append(callee)
         return tuple(edges)
-
-    def _calls_of(self, functions: Iterable[Fn]) -> tuple[Edge, ...]:
-        return tuple(Edge(fn, c, e) for fn in functions for c, e in self.graph.callees(fn) if e != fn and not c.mention)
 
     def _up(self, targets: Iterable[Fn | Operator]) -> tuple[Edge, ...]:
         """Every call that leads to `targets`, outermost first; the way ends where code becomes general."""
@@ -282,7 +279,11 @@ class _Tracer:
 
     def _builder_gates(self, extension: Extension) -> tuple[GateState, ...]:
         names = [name for name in (*reversed(extension.wrappers), extension.function) if name]
-        return tuple(dict.fromkeys(s for name in names for s in self.gates.inside(Fn(extension.path, name))))
+        found = dict.fromkeys(s for name in names for s in self.gates.inside(Fn(extension.path, name)))
+        return (
+            *found,
+            *(s for s in self.states.get(extension.path, ()) if is_for_all(s.gate, extension) and s not in found),
+        )
 
     def _python_steps(
         self, route: Route, gates: tuple[GateState, ...], elsewhere: tuple[GateState, ...]
@@ -314,7 +315,18 @@ class _Tracer:
                 remarks.append(f"{name} is ambiguous, all were read: {', '.join(found)}")
             if extension.missing:
                 remarks.append(f"not found in what was scanned: {', '.join(dict(extension.missing))}")
+        if extension is None and start.functions:
+            remarks += self._unfollowed(start.functions)
         return remarks + (compiled.remarks() if compiled else [])
+
+    def _unfollowed(self, functions: tuple[Fn, ...]) -> Iterable[str]:
+        """Where the way down ends without having reached compiled code: what is called there and was not scanned."""
+        passed = dict.fromkeys((*functions, *(e.callee for e in self._down(functions) if isinstance(e.callee, Fn))))
+        outside = sorted({name for fn in passed for name in self.graph.outside(fn)})
+        if outside:
+            yield f"called on the way, not scanned and so not followed: {', '.join(outside)}"
+        if len(passed) >= _NODES:
+            yield f"only the first {_NODES} functions on the way down were followed"
 
 
 def _only_variant(extension: Extension, name: str) -> Extension:
