@@ -14,6 +14,7 @@ from archscan.model.gate import Gate, Kind, Layer
 from archscan.model.settings import ScanSettings
 
 CATALOG = load()
+UNIVERSE = CATALOG.universe.sms(CATALOG.universe.device)
 COMMON = """
 import torch
 from core import gen_jit_spec
@@ -26,11 +27,16 @@ sm120f_flags = ["-gencode=arch=compute_120f,code=sm_120f"] + COMMON
 
 def flag_gates(text: str, **others: str) -> list[Gate]:
     """The gates of flags in a module, beside other modules."""
+    return [g for g in gates(text, **others) if g.kind is Kind.BUILD_LIST]
+
+
+def gates(text: str, **others: str) -> list[Gate]:
+    """The gates of a module, beside other modules."""
     front, where = PythonFrontEnd(), Context(CATALOG, ScanSettings())
     files = {"m.py": COMMON + textwrap.dedent(text), **{f"{name}.py": other for name, other in others.items()}}
     indexes = {path: front.index(Source(path, data.encode(), path), where) for path, data in files.items()}
     project = front.link(indexes, where)
-    return [g for g in front.gates(indexes["m.py"], project, where).gates if g.kind is Kind.BUILD_LIST]
+    return list(front.gates(indexes["m.py"], project, where).gates)
 
 
 def loading(gate: Gate) -> set[int]:
@@ -92,3 +98,42 @@ def test_list_that_is_a_gate_where_it_is_written_is_told_once() -> None:
     ext = gen_jit_spec("k", ["k.cu"], extra_cuda_cflags=flags)
     """
     assert [g.place.line for g in flag_gates(text)] == [9]
+
+
+@pytest.mark.parametrize(
+    ("loop", "wanted"),
+    [
+        ('for a in ("80", "90a"):\n    f += ["-gencode", f"arch=compute_{a},code=sm_{a}"]\n', {80, 86, 87, 88, 89, 90}),
+        (
+            "for a in (80, 100):\n    f.append('-gencode=arch=compute_{},code=compute_{}'.format(a, a))\n",
+            {sm for sm in UNIVERSE if sm >= 80},
+        ),
+        (
+            "for a in (80, 100):\n    f.append('-gencode=arch=compute_%s,code=sm_%s' % (a, a))\n",
+            {80, 86, 87, 88, 89, 100, 101, 103, 107},
+        ),
+        ("A = [75, 90]\nf = [f'-gencode=arch=compute_{a},code=sm_{a}' for a in A]\n", {75, 90}),
+        (
+            "for a in ['8.0', '12.0f']:\n    n = a.replace('.', '')\n"
+            "    f.append('-gencode=arch=compute_' + n + ',code=sm_' + n)\n",
+            {80, 86, 87, 88, 89, 120, 121},
+        ),
+        ("for a in given:\n    f.append(f'-gencode=arch=compute_{a},code=sm_{a}')\n", None),
+        ("if fast:\n  for a in (80, 90):\n    f.append(f'-gencode=arch=compute_{a},code=sm_{a}')\n", None),
+    ],
+)
+def test_flags_that_a_loop_writes(loop: str, wanted: set[int] | None) -> None:
+    made = flag_gates(f"f = []\n{loop}")
+    assert [g.layer for g in made] == [Layer.BUILD] * (wanted is not None)
+    for gate in made:
+        assert loading(gate) == wanted
+
+
+def test_flags_in_a_docstring_build_nothing() -> None:
+    words = "-gencode=arch=compute_70,code=sm_70 -gencode=arch=compute_80,code=sm_80"
+    assert not flag_gates(f'def build(cc):\n    """Adds {words}."""\n    return cc\n')
+
+
+def test_name_that_a_flag_is_given_to_tells_what_it_is_for() -> None:
+    (gate,) = gates("def use(spec):\n    spec.tcgen05_ok = torch.cuda.get_device_capability()[0] == 10\n")
+    assert [use.feature for use in gate.arms[0].features] == ["tcgen05"]

@@ -931,3 +931,42 @@ def test_program_that_ends_there_is_an_error(leaving: str, does: Does, message: 
     assert (found[0].arms[0].effect.does, found[0].arms[0].effect.message) == (does, message)
     behind = [g for g in found if g.place.line > found[0].place.line and "< 8" in g.arms[0].condition]
     assert (75 in yes(behind[0])) is (does is Does.WORK)  # who has left does not come to what follows
+
+
+@pytest.mark.parametrize(
+    ("body", "does"),
+    [
+        ("fits = False", Does.REFUSES),
+        ('fits = False\n        why = f"odd tiles do not fit {x}"', Does.REFUSES),
+        ('fits = False\n        backend = "mnnvl"', Does.ASSIGNS),
+        ('why = "odd tiles do not fit"', Does.ASSIGNS),
+    ],
+)
+def test_arm_that_switches_off_refuses(body: str, does: Does) -> None:
+    (gate,) = gates(
+        HEAD + "def use(x):\n    fits = True\n    cap = torch.cuda.get_device_capability()\n"
+        f"    if cap[0] == 10:\n        {body}\n    return run(fits)\n"
+    )
+    assert gate.arms[0].effect.does is does
+
+
+def test_message_of_an_exception_is_its_sentence() -> None:
+    refusal = 'raise Unsupported("cute", "needs a 9.x")'
+    (gate,) = gates(HEAD + f"def use():\n    if torch.cuda.get_device_capability()[0] < 9:\n        {refusal}\n")
+    assert gate.arms[0].effect.message == "needs a 9.x"
+
+
+@pytest.mark.parametrize(("stored", "is_open"), [("Backends.fa3 = True", True), ("backends_fa3 = True", False)])
+def test_switch_of_a_class_that_its_module_sets(stored: str, is_open: bool) -> None:
+    found = gates(
+        HEAD + f"class Backends:\n    fa3 = False\n\ndef load():\n    {stored}\n\ndef use(x):\n"
+        "    cap = torch.cuda.get_device_capability()\n"
+        "    if cap[0] == 9 and Backends.fa3:\n        return fast(x)\n    return slow(x)\n"
+    )
+    assert [90 in UNIVERSE.sms(g.arms[0].assumed.yes) for g in found] == ([True] if is_open else [])
+
+
+def test_capability_that_a_library_gives_as_one_number() -> None:
+    before = "import jaxlib_ext\ndef least():\n    return min(jaxlib_ext.get_device_compute_capability(i) for i in n)\n"
+    gate = deciding("least() < 100", before)
+    assert 90 in yes(gate) and {100, 120} <= no(gate)

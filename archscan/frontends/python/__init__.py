@@ -100,7 +100,9 @@ class PythonFrontEnd:
         gates = ModulePass(project.interpreter, module, project.users, project.recogniser, context.catalog)
         found = gates.run(extra) if index.deciding or extra else []
         if index.triggers:
-            found = with_build_lists(found, build_lists(module, context.catalog, project.recogniser))
+            found = with_build_lists(
+                found, build_lists(project.interpreter, module, context.catalog, project.recogniser)
+            )
         data = module.data
         project.interpreter.forget(module)
         return replace(

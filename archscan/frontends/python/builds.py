@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
@@ -12,12 +13,16 @@ from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.images import Image, entry_images, flag_images, loaded_by, suffix_features
 from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.python.looped_flags import Looped, looped_flags
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.notes import said_above
-from archscan.frontends.python.syntax import arguments, line_of, oneline, place, text
+from archscan.frontends.python.syntax import arguments, is_prose, line_of, oneline, place, text
 from archscan.frontends.python.syntax import field as child
 from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Role
 from archscan.model.truth import Truth
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.evaluate import Interpreter
 
 _LARGEST = 300_000  # build scripts are short
 _ENTRIES = re.compile(r"[;,\s]+")
@@ -38,14 +43,15 @@ class _Entry:
     asked: str = ""  # text of the list that has to hold its name: `"80" in archs`
 
 
-def build_lists(module: Module, catalog: Catalog, recogniser: Recogniser) -> list[Gate]:
+def build_lists(interpreter: Interpreter, module: Module, catalog: Catalog, recogniser: Recogniser) -> list[Gate]:
     """A gate for each list of a file that decides what code is built."""
     data = module.data
     if len(data) > _LARGEST or (b"gencode" not in data and not _may_ask(data)):
         return []
     strings = _strings(module)
     writer = _Writer(data, module.path, catalog, recogniser)
-    defaults = [gate for node in strings if (gate := _default(node, writer))]
+    looped = _looped(interpreter, module, writer)
+    defaults = [gate for node in strings if (gate := _default(node, writer)) and gate.place.start not in looped]
     groups: dict[tuple[str, int], list[_Entry]] = {}
     for node in strings:
         images = flag_images(_content(node), catalog)
@@ -53,7 +59,21 @@ def build_lists(module: Module, catalog: Catalog, recogniser: Recogniser) -> lis
         if guard is not None:
             groups.setdefault(_holder(node), []).append(_Entry(node, images, guard))
     flags = [gate for key, group in groups.items() if (gate := _flags(key[0], group, defaults, writer))]
-    return [*defaults, *flags]
+    return [*defaults, *looped.values(), *flags]
+
+
+def _looped(interpreter: Interpreter, module: Module, writer: _Writer) -> dict[int, Gate]:
+    """The gates of the lists that a loop writes flags of, by where they begin; flags that all want are no gate."""
+    found: dict[int, list[Looped]] = {}
+    for one in looped_flags(interpreter, module, writer.catalog):
+        if _guard(one.flag, writer.catalog) == "":
+            found.setdefault(one.literal.start_byte, []).append(one)
+    made = ((at, writer.gate(some[0].literal, _all_images(some), some[0].entry, "")) for at, some in found.items())
+    return {at: gate for at, gate in made if gate is not None}
+
+
+def _all_images(flags: list[Looped]) -> tuple[Image, ...]:
+    return tuple(image for flag in flags for image in flag.images)
 
 
 def _may_ask(data: bytes) -> bool:
@@ -81,7 +101,7 @@ def _strings(module: Module) -> list[Node]:
     found: dict[int, Node] = {}
     for match in _TELLING.finditer(module.data):
         node = next((n for n in reversed(module.descend(match.start())) if n.type == "string"), None)
-        if node is not None and not any(c.type == "interpolation" for c in node.children):
+        if node is not None and not is_prose(node) and not any(c.type == "interpolation" for c in node.children):
             found[node.start_byte] = node
     return list(found.values())
 

@@ -267,8 +267,9 @@ def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node:
         return Unknown(unknown.names)
     if name == "iter" and len(args) == 1:
         return args[0]
-    if name == "next" and args and isinstance(args[0], tuple) and len(args[0]) == 1:
-        return args[0][0]
+    alone = args[0] if args and isinstance(args[0], tuple) and len(args[0]) == 1 else None
+    if alone is not None and (name == "next" or (name in ("min", "max") and len(args) == 1)):
+        return alone[0]
     function = CALLABLE.get(name)
     if function is None or not args:
         return unknown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from archscan.frontends.python.frames import END, MISSING, Frame, Lazy
@@ -99,6 +100,8 @@ def class_member(interpreter: Interpreter, cls: ClassV, name: str, receiver: Val
     for owner in mro(interpreter, cls):
         frame = interpreter.class_frame(owner)
         if frame.scope.holds(name):
+            if _is_switch(frame.scope.bindings[name]) and _is_set(owner, name):
+                return Unknown((name,))
             value = resolve(interpreter, name, frame, END)
             return _bind(interpreter, value, frame.scope.bindings[name][-1], receiver)
     return MISSING
@@ -150,6 +153,16 @@ def _is_switch(bindings: list[Binding]) -> bool:
     """Whether all that is said of an attribute is that it is on or off by default: callers and subclasses set it."""
     value = bindings[0].value
     return len(bindings) == 1 and value is not None and value.type in ("true", "false")
+
+
+def _is_set(cls: ClassV, name: str) -> bool:
+    """Whether the module of a class sets an attribute of it from outside: `Backends.fa3 = True`."""
+    key = ("sets", cls.name, name)
+    memo = cls.module.memo
+    if key not in memo:
+        pattern = rb"(?<![\w.])" + re.escape(f"{cls.name}.{name}".encode()) + rb"\s*=(?!=)"
+        memo[key] = re.search(pattern, cls.module.data) is not None
+    return bool(memo[key])
 
 
 def _set_in_init(interpreter: Interpreter, owner: ClassV, frame: Frame, instance: InstanceV, name: str) -> Value:

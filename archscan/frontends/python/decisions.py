@@ -166,7 +166,10 @@ def _flag_gate(scan: ModulePass, path: list[Node], value: Value, related: tuple[
         return
     reach = reach_of(scan, path)
     arm = arm_of(scan, right, right, node, own, reach & own, frame)
-    arm = replace(arm, effect=Effect(Does.ASSIGNS, line_of(node), None, "True"), body=None)
+    named = child(node, "left")
+    meant = scan.features(text(named), node) if named is not None else ()
+    features = tuple(dict.fromkeys((*arm.features, *meant)))
+    arm = replace(arm, effect=Effect(Does.ASSIGNS, line_of(node), None, "True"), body=None, features=features)
     rest = Effect(Does.ASSIGNS, line_of(node), None, "False")
     spot = focus(scan.interpreter, inner(right), frame)
     scan.add(gate_of(scan, Kind.FLAG, spot, (arm,), rest, related, reach, path, frame))

@@ -12,6 +12,7 @@ from archscan.frontends.python.syntax import (
     field,
     if_arms,
     inner,
+    is_prose,
     line_of,
     oneline,
     operands,
@@ -31,7 +32,7 @@ _CHECKS = re.compile(r"_*(?:validate|check|assert|ensure|verify|require)(?:_|$)"
 def effect_of(body: list[Node]) -> Effect:
     """The effect of a run of statements."""
     body = [s for s in body if s.type not in ("comment", "pass_statement", "global_statement")]
-    while body and _is_docstring(body[0]):
+    while body and body[0].named_children and is_prose(body[0].named_children[0]):
         body = body[1:]
     if not body:
         return NOTHING
@@ -51,16 +52,19 @@ def effect_of(body: list[Node]) -> Effect:
         return kinds[0]
     rest = [k for k in kinds if k.does not in (Does.LOGS, Does.PRINTS)]
     if all(k.does is Does.ASSIGNS for k in rest):
-        if all(k.value == "False" for k in rest):  # switched off
-            switch = next(s for s in body if _statement(s) == rest[0])
-            return Effect(Does.REFUSES, rest[0].line, None, oneline(switch, 120).replace(" = ", "="))
+        if _switches_off([k.value or "" for k in rest]):
+            off = next(k for k in rest if k.value == "False")
+            switch = next(s for s in body if _statement(s) == off)
+            return Effect(Does.REFUSES, off.line, None, oneline(switch, 120).replace(" = ", "="))
         return rest[0]
     nested = next((k for k in rest if k.does is not Does.ASSIGNS), rest[0])
     return Effect(Does.WORK, nested.line)
 
 
-def _is_docstring(node: Node) -> bool:
-    return node.type == "expression_statement" and bool(node.named_children) and node.named_children[0].type == "string"
+def _switches_off(values: list[str]) -> bool:
+    """Whether assigned values turn something off: False, and perhaps the text that says why."""
+    told = (value for value in values if value != "False")
+    return "False" in values and all(value.lstrip("f")[:1] in ("'", '"') and " " in value for value in told)
 
 
 def _ending(last: Node, before: list[Node]) -> Effect | None:
@@ -152,13 +156,9 @@ def message_of(node: Node) -> str | None:
     if not value or value[0].type != "call":
         return None
     holder = field(value[0], "arguments")
-    for argument in operands(holder) if holder is not None else ():
-        if argument.type == "keyword_argument":
-            continue
-        found = template(argument)
-        if found is not None:
-            return found
-    return None
+    given = [a for a in operands(holder) if a.type != "keyword_argument"] if holder is not None else []
+    told = [found for argument in given if (found := template(argument)) is not None]
+    return next((found for found in told if " " in found.strip()), told[0] if told else None)  # a word alone is a name
 
 
 def asserted(node: Node) -> Effect:

@@ -204,6 +204,11 @@ def template(node: Node) -> str | None:
     return None
 
 
+def is_prose(node: Node) -> bool:
+    """Whether a text stands for itself as a statement: a docstring."""
+    return node.type == "string" and node.parent is not None and node.parent.type == "expression_statement"
+
+
 def docstring(definition: Node) -> str:
     """The docstring of a function, class or module, or nothing."""
     body = field(definition, "body") or definition
