@@ -10,7 +10,10 @@ from archscan.catalog.types import Architecture, EvidenceRow, Feature
 from archscan.errors import UserError
 from archscan.model.finding import Evidence, Problem
 
-KEYS = ("id", "features", "sms", "problems", "weighs", "fact", "source", "confidence", "conditions", "contradicts")
+KEYS = (
+    *("id", "features", "names", "sms", "problems", "weighs", "fact", "source", "confidence"),
+    *("conditions", "contradicts"),
+)
 REQUIRED = ("id", "features", "weighs", "fact", "source")
 WEIGHTS = ("harm", "help", "neutral", "contested")
 CONFIDENCES = ("high", "medium", "low", "contested")
@@ -68,6 +71,7 @@ def _row(
             by_user=by_user,
         ),
         contradicts=text(entry.get("contradicts", ""), place),
+        names=texts(entry.get("names"), place),
     )
 
 

@@ -128,6 +128,7 @@ class EvidenceRow:
     weighs: str  # harm | help | neutral | contested
     evidence: Evidence
     contradicts: str = ""  # key that the sides of a contested fact share
+    names: tuple[str, ...] = ()  # beginnings of the macros it speaks of; none = any code
 
 
 @dataclass(frozen=True)

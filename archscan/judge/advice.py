@@ -71,7 +71,7 @@ def _absent(weighed: Weighed) -> Advised | None:
 def _is_silent_harm(weighed: Weighed) -> bool:
     """Whether the target gets something wrong today, and nobody keeps it away from there."""
     scope = weighed.case.gate.scope
-    if weighed.routed or weighed.half(Half.DEFINITION):
+    if weighed.routed or weighed.unbuilt or weighed.half(Half.DEFINITION):
         return False
     if weighed.today is Consequence.WRONG_RESULT:
         return True
@@ -221,7 +221,8 @@ def _tuned(weighed: Weighed) -> Advised | None:
 def _portable(weighed: Weighed) -> Advised | None:
     """Code that was looked at and needs nothing the target lacks."""
     case = weighed.case
-    if case.needs.sure and case.gate.layer in (*COMPILED, Layer.HOST):
+    dispatched = case.gate.layer is Layer.HOST and not case.words.tried  # to a kernel that was seen
+    if case.needs.sure and (case.gate.layer in COMPILED or dispatched):
         return Advised(Advice.WIDEN_SAFE, weighed.today, "everything behind it assembles")
     if case.gate.layer in COMPILED and case.guarded != REST and not case.needs.items:
         return Advised(Advice.WIDEN_SAFE, weighed.today, "portable code")

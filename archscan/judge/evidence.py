@@ -69,7 +69,15 @@ def _speaks(row: EvidenceRow, subjects: frozenset[str], case: Case, selection: S
         return False
     if row.sms and selection.sm not in row.sms:
         return False
+    if row.names and not any(name in _named(case) for name in row.names):
+        return False
     return not row.problems or case.problem.value in row.problems
+
+
+def _named(case: Case) -> str:
+    """The macros and names that a gate asks."""
+    gate = case.gate
+    return " ".join((*gate.symbols, *gate.derived_from, *(arm.condition for arm in gate.arms)))
 
 
 def _in_context(row: EvidenceRow, wanted: frozenset[str]) -> int:

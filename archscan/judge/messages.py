@@ -74,7 +74,7 @@ def _split(case: Case, name: str) -> str:
     """What a mismatch is about."""
     if case.consequence == Consequence.RACE.value:
         return f"kernels may overlap on {name} and the wait is compiled out"
-    if case.consequence == Consequence.WRONG_RESULT.value:
+    if case.consequence == Consequence.WRONG_RESULT.value and case.gate.kind is not Kind.KEYWORD_LIST:
         return f"host and device go different ways on {name}"
     return f"{name} is let in here and shut out by the other half"
 

@@ -20,7 +20,7 @@ from archscan.judge.search import Found, find
 from archscan.judge.suppress import sift
 from archscan.judge.weighed import Weighed
 from archscan.model.facts import Facts, FileFacts, Origin
-from archscan.model.finding import Finding, Level
+from archscan.model.finding import Advice, Finding, Level
 from archscan.model.gate import Kind
 from archscan.model.report import Report, UndecidedGate
 from archscan.model.settings import JudgeSettings
@@ -40,7 +40,11 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     open_cases = without_served(found.cases, project, selection)
     pairs = pair_up(open_cases, project, selection, catalog, shows)
     cases = (*open_cases, *pairs.mismatches)
-    outcomes = [_outcome(c, pairs, project, selection, settings, catalog) for c in cases if _is_told(c, settings)]
+    told = [c for c in cases if _is_told(c, settings)]
+    lists = [c for c in told if c.gate.kind is Kind.KEYWORD_LIST]  # what they compile is judged by whether they stay
+    listed = {id(c): _outcome(c, pairs, frozenset(), project, selection, settings, catalog) for c in lists}
+    left = frozenset(key for key, outcome in listed.items() if outcome.advised.advice is Advice.LEAVE)
+    outcomes = [listed.get(id(c)) or _outcome(c, pairs, left, project, selection, settings, catalog) for c in told]
     sifted = sift(findings(outcomes, in_order(catalog.rules.values())), facts.files)
     return Report(
         universe=catalog.universe,
@@ -59,9 +63,17 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
 
 
 def _outcome(
-    bare: Case, pairs: Pairs, project: Project, selection: Selection, settings: JudgeSettings, catalog: Catalog
+    bare: Case,
+    pairs: Pairs,
+    left: frozenset[int],
+    project: Project,
+    selection: Selection,
+    settings: JudgeSettings,
+    catalog: Catalog,
 ) -> Outcome:
+    """What is decided about a case; `left` are the lists that shut the target out and are right as they are."""
     others = pairs.of(bare)
+    closers = pairs.closers.get(bare.gate.path, ())
     case = with_uses(bare, pairs)
     if id(bare) in pairs.asks:
         case = asking(case, pairs.asks[id(bare)], project, selection, catalog)
@@ -72,6 +84,7 @@ def _outcome(
         today=consequence(case),
         pairs=others,
         routed=id(bare) in pairs.routed,
+        unbuilt=bool(closers) and all(id(closer) in left for closer in closers),
         selection=selection,
         catalog=catalog,
         harm=evidence.harm,

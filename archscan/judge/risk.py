@@ -85,7 +85,7 @@ def _score(weighed: Weighed, advised: Advised) -> int:
     if today is Consequence.NO_EFFECT:
         return 15
     use = 3 if weighed.half(Half.DEFINITION) else 0  # stands under the definition of its macro
-    if today in _SILENT:
+    if today in _SILENT and not weighed.unbuilt:
         scope = weighed.case.gate.scope
         kernel = scope is not None and scope.is_kernel and scope.whole_body
         return _SILENT[today] - use + (2 if weighed.case.problem is Problem.EXCLUDED else 0) + kernel
@@ -94,14 +94,16 @@ def _score(weighed: Weighed, advised: Advised) -> int:
 
 def _loud(weighed: Weighed, advised: Advised) -> int:
     """The score of what shows, or costs time."""
-    obstacle, score = weighed.case.obstacle, _LOUD.get(advised.today, 40)
+    refused = _LOUD[Consequence.RUNTIME_ERROR]  # of what is silent: a list refuses before that
+    obstacle, score = weighed.case.obstacle, _LOUD.get(advised.today, refused)
     over = obstacle.overrun if obstacle else None
     if over is not None and over.key == THREADS:
         return _HINT
     if obstacle is not None and obstacle.fits:
         return score - _FLAGGED
     alone = weighed.case.gate.kind is Kind.RESOURCE and over is not None  # nothing says that it is built for the target
-    if advised.advice not in _CHEAP or alone:
+    rowless = advised.advice is Advice.PAIR and weighed.half(Half.CHECK, admits=False)  # the row has to be made
+    if advised.advice not in _CHEAP or alone or rowless:
         score -= _DEARER
     if weighed.case.assumes:
         score -= _CONDITIONAL

@@ -54,8 +54,24 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
                     undecided.append((file, gate, one.unknowns))
                 else:
                     cases.append(one if one.gate is gate else _moved(one, file, gate))
+        cases[before:] = _without_checks(cases[before:])
         cases += oversized(file, project, selection, catalog, cases[before:])
     return Found(tuple(cases), tuple(undecided))
+
+
+def _without_checks(cases: list[Case]) -> list[Case]:
+    """The cases of a file but for checks that let the target in to what a later arm of their function is told of."""
+    arms: dict[tuple[str, frozenset[str]], int] = {}
+    for case in cases:
+        if case.problem is Problem.OVER_ADMITTED and case.gate.kind is not Kind.CHECK and case.gate.scope:
+            arms[case.gate.scope.name, case.needs.ids()] = case.place.line
+    return [c for c in cases if not _is_told_below(c, arms)]
+
+
+def _is_told_below(case: Case, arms: dict[tuple[str, frozenset[str]], int]) -> bool:
+    if case.problem is not Problem.OVER_ADMITTED or case.gate.kind is not Kind.CHECK or case.gate.scope is None:
+        return False
+    return bool(case.needs.items) and arms.get((case.gate.scope.name, case.needs.ids()), 0) > case.place.line
 
 
 def _moved(one: Case, file: FileFacts, gate: Gate) -> Case:

@@ -24,6 +24,7 @@ class Weighed:
     today: Consequence
     pairs: tuple[Pair, ...]
     routed: bool  # the host launches what is behind it for other targets only
+    unbuilt: bool  # no list compiles its source for the target
     selection: Selection
     catalog: Catalog
     harm: bool  # evidence of harm on this target for what is behind the gate

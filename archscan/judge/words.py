@@ -38,10 +38,12 @@ _PERFORMANCE = re.compile(
 _MEASURED = re.compile(r"\b(?:measured|(?:auto-?)?tuned|benchmarked|profiled|swept) on\b", re.I)
 _GAINED = re.compile(r"\b\d+(?:\.\d+)? ?% (?:faster|quicker|more throughput|speed-?up)\b", re.I)
 _ONWARDS = re.compile(r"\b(?:(?:newer|later) than|beyond|(?:and|or) (?:newer|later|above|up)\b)", re.I)
+_TRIED = re.compile(r"\b(?:validated|verified|tested|tuned|benchmarked)\b", re.I)
 _PREFERS = re.compile(r"\b(?:prefers?|preferred|profitable|worthwhile)\b", re.I)
 _PORTABLE = re.compile(
     r"\b(?:portable\b|element-?wise\b|no special instructions?\b|mma\.sync\b|cp\.async\b(?!\.bulk)|warp-level\b"
-    r"|generic\b|(?:with|ships|embeds|includes) ptx\b|pure python\b|any gpu\b|plain (?:loads?|cuda|c\+\+)\b)",
+    r"|generic (?:kernel|code|implementation|path|version|c\+\+|cuda)\b|(?:with|ships|embeds|includes) ptx\b"
+    r"|pure python\b|any gpu\b|plain (?:loads?|cuda|c\+\+)\b)",
     re.I,
 )
 _ELEMENT_WISE = re.compile(  # work on each element or row, which no special instruction does
@@ -64,7 +66,9 @@ _BLOCK_SCALED = re.compile(r"\b(?:nv|mx)?fp4|_fp4|fp4_|mxf[48]|e2m1|block[-_ ]?s
 _TUNING = re.compile(
     r"tile|stage|block_?[mnk]\b|num_warps|warps|config|tune|heuristic|split|chunk|launch_?bounds", re.I
 )
-_LIST_NAME = re.compile(r"\b_?[A-Z][A-Z0-9_]*(?:TARGET|ARCH|CAPABILIT|MAJOR|_CC|_SM)[A-Z0-9_]*\b")
+_LIST_NAME = re.compile(  # not what a build or its user sets: CMAKE_CUDA_ARCHITECTURES, TORCH_CUDA_ARCH_LIST
+    r"\b_?(?!\w*CUDA_ARCH)[A-Z][A-Z0-9_]*(?:TARGET|ARCH|CAPABILIT|MAJOR|_CC|_SM)[A-Z0-9_]*\b"
+)
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ARCH = re.compile(r"(?<![a-z0-9])(?:sm_?|cc_?)(\d{1,2})(\d|x)[af]?(?![0-9])", re.I)
 _CHIP_WORDS = (
@@ -112,6 +116,11 @@ class Words:
     @cached_property
     def measured(self) -> str:
         return _found(_MEASURED, self.said)
+
+    @cached_property
+    def tried(self) -> str:
+        """The word of a text that tells on which chips it was tried."""
+        return _found(_TRIED, f"{self.said} {self.more}")
 
     @cached_property
     def prefers(self) -> str:

@@ -9,7 +9,7 @@ from archscan.judge.cases import Case
 from archscan.judge.features import Needs, needs_to_open
 from archscan.judge.pairs.halves import Half, Pair, Pairing, Pairs
 from archscan.judge.pairs.launches import helpers, host_layouts, host_predicates, launches
-from archscan.judge.pairs.lists import builds, mentions, sources, tables
+from archscan.judge.pairs.lists import builds, mentions, sources, tables, unbuilt
 from archscan.judge.pairs.macros import inherited, macros, with_uses
 from archscan.judge.pairs.overlap import launch_attributes, triggers
 from archscan.judge.project import Project
@@ -40,11 +40,12 @@ def pair_up(
         tables,
         mentions,
         sources,
+        unbuilt,
         builds,
     ):
         step(pairing)
     by_case = {key: tuple(found.values()) for key, found in pairing.pairs.items()}
-    return Pairs(by_case, tuple(pairing.mismatches), pairing.asks, frozenset(pairing.routed))
+    return Pairs(by_case, tuple(pairing.mismatches), pairing.asks, frozenset(pairing.routed), pairing.closers)
 
 
 def asking(case: Case, feature: str, project: Project, selection: Selection, catalog: Catalog) -> Case:

@@ -102,7 +102,10 @@ def sources(pairing: Pairing) -> None:
         for gate in file.gates:
             if gate.kind is not Kind.KEYWORD_LIST:
                 continue
-            harmed = [c for c in _source_cases(pairing, gate) if consequence(c) in _HARM and not _cannot_run(c)]
+            listed = 0
+            for branch in pairing.project.ways(gate):
+                listed |= branch.yes if branch.conditional else 0
+            harmed = [c for c in _source_cases(pairing, gate) if _is_for(c, listed) and not _cannot_run(c)]
             case = pairing.shut_gates.get(id(gate))
             if case is not None:
                 for other in harmed:
@@ -119,6 +122,32 @@ def sources(pairing: Pairing) -> None:
                     )
             elif harmed and pairing.taken(gate):
                 _source_mismatch(pairing, file, gate, harmed)
+
+
+def _is_for(case: Case, listed: int) -> bool:
+    """Whether a source does harm where it is shut, and is open for some of those that the list lets in.
+
+    One that is shut for all of them is nothing that the module needs.
+    """
+    return consequence(case) in _HARM and case.shut is not None and bool(case.shut.missed.yes & listed)
+
+
+def unbuilt(pairing: Pairing) -> None:
+    """Notes the JIT lists that shut the target out beside the sources which they alone compile."""
+    closed = {name: c for c in pairing.shut if c.gate.kind is Kind.KEYWORD_LIST for name in _functions(c)}
+    if not closed:
+        return
+    roots: dict[str, list[str]] = defaultdict(list)  # by the name of the closed list, "" for what is open
+    for file in pairing.project.files:
+        for link in file.links:
+            if link.kind is LinkKind.JIT_SOURCE:
+                name = re.split(r"::|\.", link.source)[-1]
+                roots[name if name in closed else ""] += pairing.project.named_files(link.target)
+    built = set(_with_includes(pairing, roots.pop("", [])))
+    for name, paths in roots.items():
+        for path in _with_includes(pairing, paths):
+            if path not in built:
+                pairing.closers[path].append(closed[name])
 
 
 def _source_cases(pairing: Pairing, gate: Gate) -> list[Case]:

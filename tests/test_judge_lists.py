@@ -1,0 +1,115 @@
+"""JIT lists, tables and checks beside what they let in or keep out: what is told once, last, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.model.finding import Finding
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.pipeline import report, scan
+
+CATALOG = load()
+SPEC = """\
+from jit import gen_jit_spec, context
+
+def gen_NAME_module():
+    flags = context.get_nvcc_flags_list(supported_major_versions=MAJORS)
+    return gen_jit_spec("norm", ["csrc/norm.cu"], extra_cuda_cflags=flags)
+"""
+SOURCE = """\
+__global__ void norm(float* y) {
+#if defined(__CUDA_ARCH__) && CONDITION
+  y[threadIdx.x] = 1.f;
+#endif
+}
+"""
+DISPATCH = """\
+#include <stdexcept>
+__global__ void multiply(float* y) { asm volatile("wgmma.fence.sync.aligned;"); }
+void run(float* y, int sm) {
+  TORCH_CHECK(sm >= 80);
+  ASKED {
+    multiply<<<1, 128>>>(y);
+  }
+}
+"""
+TABLE = """\
+import torch
+FLAGS = {90: "-DA", 100: "-DB"}
+
+def flags():
+    major, minor = torch.cuda.get_device_capability()
+    cc = major * 10 + minor
+    CHECK
+    return FLAGS[cc]
+"""
+
+
+def _found(folder: Path, target: str, **files: str) -> dict[tuple[str, int], Finding]:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    facts = scan([str(folder)], CATALOG, ScanSettings(use_cache=False))
+    found = report(facts, select(target, CATALOG), CATALOG, JudgeSettings()).findings
+    return {(f.path, f.place.line): f for f in found}
+
+
+def _module(folder: Path, name: str, majors: str, condition: str) -> dict[tuple[str, int], Finding]:
+    spec = SPEC.replace("NAME", name).replace("MAJORS", majors)
+    source = SOURCE.replace("CONDITION", condition)
+    return _found(folder, "sm_120", jit_dot_py=spec, csrc__norm_dot_cu=source)
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200", True),
+        ("__CUDA_ARCH__ == 900", False),  # shut for all that the list lets in: nothing that the module needs
+    ],
+)
+def test_a_list_disagrees_with_a_source_that_is_open_for_others_of_it(
+    condition: str, told: bool, tmp_path: Path
+) -> None:
+    assert (("jit.py", 4) in _module(tmp_path, "norm", "[10, 12]", condition)) is told
+
+
+@pytest.mark.parametrize(("name", "score"), [("norm", 99), ("norm_sm100", 66)])
+def test_what_a_list_rightly_keeps_out_goes_wrong_for_nobody_today(name: str, score: int, tmp_path: Path) -> None:
+    found = _module(tmp_path, name, "[10]", "__CUDA_ARCH__ < 1200")
+    assert found["csrc/norm.cu", 2].risk.score == score
+    assert (found["jit.py", 4].advice.value == "leave") is (score == 66)
+
+
+@pytest.mark.parametrize(("asked", "lines"), [("if (sm >= 90)", [5]), ("", [4])])
+def test_a_check_is_told_where_no_arm_behind_it_is(asked: str, lines: list[int], tmp_path: Path) -> None:
+    found = _found(tmp_path, "sm_120", a_dot_cu=DISPATCH.replace("ASKED", asked))
+    assert sorted(line for _, line in found) == lines
+
+
+@pytest.mark.parametrize(
+    ("check", "advice", "score"),
+    [
+        ('if cc not in (90, 100):\n        raise RuntimeError("no")', "pair", 36),
+        ("pass", "widen-unsafe-runtime", 36),
+    ],
+)
+def test_a_row_has_to_be_made_with_and_without_a_check(check: str, advice: str, score: int, tmp_path: Path) -> None:
+    finding = _found(tmp_path, "sm_120", a_dot_py=TABLE.replace("CHECK", check))["a.py", 2]
+    assert (finding.advice.value, finding.risk.score) == (advice, score)
+
+
+@pytest.mark.parametrize(
+    ("named", "advice"),
+    [("KERNEL_TARGETS", "pair"), ("TORCH_CUDA_ARCH_LIST", "widen-safe"), ("CMAKE_CUDA_ARCHITECTURES", "widen-safe")],
+)
+def test_what_a_build_sets_is_no_second_list(named: str, advice: str, tmp_path: Path) -> None:
+    source = f"import torch\n# see {named}\nSMS = {{80, 90, 100}}\n\ndef norm(x):\n"
+    source += "    a, b = torch.cuda.get_device_capability()\n"
+    source += '    if a * 10 + b not in SMS:\n        raise RuntimeError("no rmsnorm")\n    return run(x)\n'
+    (finding,) = _found(tmp_path, "sm_103", a_dot_py=source).values()
+    assert finding.advice.value == advice
