@@ -15,7 +15,7 @@ from archscan.frontends.protocol import Context, FrontEnd, located, silent
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
 from archscan.quick import quicken
 from archscan.sources import Unread, read
-from archscan.workers import Died, Forks, Mapper, Shipped
+from archscan.workers import Died, Forks, Here, Mapper, Shipped
 
 Task = TypeVar("Task", bound=NamedTuple)
 
@@ -124,7 +124,8 @@ def _gates(
         linked[end.name] = (end, mapper.apart(link) if isinstance(mapper, Forks) else link())
         tasks = [_Judging(end.name, one._replace(indexes=((end.name, _blob(one, end)),))) for one in mine]
         chunks += _chunks(tasks, parts, [len(_blob(one, end)) for one in mine])
-    answers = _spread(mapper, partial(_gates_chunk, Shipped(_Project(context, linked))), chunks)
+    work_on = _gates_here if isinstance(mapper, Here) else _gates_chunk
+    answers = _spread(mapper, partial(work_on, Shipped(_Project(context, linked))), chunks)
     # Objects made while processes that share this heap are at work would be copied into each of them.
     packed = iter(list(answers))
     for end, mine in work:
@@ -133,7 +134,7 @@ def _gates(
             if isinstance(found, Died):
                 yield _lost(one, found)
             else:
-                yield _placed(_index(one, end), one) if found is None else pickle.loads(found)
+                yield _placed(_index(one, end), one) if found is None else _unpacked(found)
 
 
 def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> Any:
@@ -162,8 +163,9 @@ def _index_chunk(
         elif isinstance(source, Skipped):
             found.append(Indexed(source.path, hashlib.sha256(source.reason.encode()).digest(), 0, source))
         else:
-            digest = hashlib.sha256(source.data).digest()
-            found.append(None if digest == task.known else _index_one(source, digest, ends, context))
+            digest = hashlib.sha256(source.data).digest() if context.settings.use_cache else b""
+            known = bool(digest) and digest == task.known
+            found.append(None if known else _index_one(source, digest, ends, context))
     return found
 
 
@@ -184,7 +186,18 @@ def _index_one(source: Source, digest: bytes, ends: Sequence[FrontEnd], context:
 
 def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[_Judging]) -> list[bytes]:
     """The facts of the files of a chunk, packed."""
-    return [pickle.dumps(_facts(*task, shipped.value), pickle.HIGHEST_PROTOCOL) for task in chunk]
+    return [pickle.dumps(facts, pickle.HIGHEST_PROTOCOL) for facts in _gates_here(shipped, chunk)]
+
+
+def _gates_here(shipped: Shipped[_Project], chunk: Sequence[_Judging]) -> list[FileFacts]:
+    """The facts of the files of a chunk."""
+    return [_facts(*task, shipped.value) for task in chunk]
+
+
+def _unpacked(facts: bytes | FileFacts) -> FileFacts:
+    """The facts of a file that another process may have packed."""
+    found: FileFacts = pickle.loads(facts) if isinstance(facts, bytes) else facts
+    return found
 
 
 def _facts(name: str, one: Indexed, project: _Project) -> FileFacts:

@@ -39,15 +39,20 @@ class Events(tuple[Directive, ...]):
 CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
 OPENERS = frozenset({"if", "ifdef", "ifndef"})
 KEPT = CONDITIONALS | {"define", "undef", "include", "include_next"}
+_NAMES = {name.encode(): name for name in KEPT}  # one object each: pickled once
 
 BOM = b"\xef\xbb\xbf"
 _HASH = re.compile(rb"\n[ \t\v\f]*(?:#(?![ \t]*pragma\b)|%:)")  # one line in four is a pragma
 _PRAGMA = re.compile(rb"[ \t]*pragma\b")
-_PLAIN = re.compile(rb"#[ \t]*(ifn?def|if|elif|else|endif|define|undef|include)\b([^\n\\]*)(?=\n|\Z)")
+_KNOWN = re.compile(  # what may be a directive that is kept; its name may follow a comment or a continuation
+    rb"#[ \t\v\f]*(?:(ifn?def|if|elif|else|endif|define|undef|include|include_next|elifn?def)\b([^\n]*)|[/\\])"
+)
 _BLANKS = b" \t\v\f"
 _HASH_HERE = re.compile(rb"[ \t\v\f]*(?:#|%:)")
 _NAME = re.compile(rb"(?:#|%:)[ \t\v\f]*([A-Za-z_]*)")
 _SPLICED = re.compile(rb"\\[ \t\v\f]*\r?\Z")
+_SPLICE = re.compile(rb"\\[ \t\v\f]*\r?\n")
+_LEXED = re.compile(rb"[/\"']")  # begins what a continuation or the end of a line may stand in
 _TOKEN = re.compile(
     rb"(?P<splice>\\[ \t\v\f]*\r?\n)"
     rb"|(?P<block>/(?:\\\r?\n)*\*)"
@@ -108,6 +113,7 @@ class _Scanner:
         self.found: list[Directive] = []
         self.counted = 0  # newlines before this offset ...
         self.line = 1  # ... make this line number
+        self.texts: dict[str, str] = {}  # one object for equal texts: pickled once
         self.unclosed: set[bytes] = set()  # delimiters of raw strings that nothing ahead closes
 
     def run(self) -> list[Directive]:
@@ -115,7 +121,8 @@ class _Scanner:
         first = _HASH_HERE.match(data, self.settled)
         if first:
             self._directive(first.end() - len(first[0].lstrip()))
-        next_hash = self._hash_by_digraphs if _DIGRAPH.search(data) else self._hash
+        digraphs = _DIGRAPH.search(data) is not None
+        next_hash = self._hash_by_digraphs if digraphs else self._hash
         hash_, block, raw = next_hash(self.settled), _next(_BLOCK, data, 0), _next(_RAW, data, 0)
         size = len(data)
         while True:
@@ -130,8 +137,10 @@ class _Scanner:
                 self._comment(block)
             elif 0 <= raw < hash_:
                 self._raw_string(raw)
-            elif hash_ < size:
+            elif hash_ < size and digraphs:
                 self._directive(hash_)
+            elif hash_ < size:
+                hash_ = self._directives(hash_, min(at for at in (size, block, raw) if at >= 0))
             else:
                 return self.found
 
@@ -140,13 +149,18 @@ class _Scanner:
         data = self.data
         at = data.find(b"#", position)
         while at >= 0:
-            newline = at - 1 if data[at - 1] == 0x0A and at > position else data.rfind(b"\n", position, at)
-            begins = newline >= 0 and (newline == at - 1 or not data[newline + 1 : at].strip(_BLANKS))
-            if begins and not _spliced(data, newline) and not _PRAGMA.match(data, at + 1):
+            if self._begins(at, position) and not _PRAGMA.match(data, at + 1):
                 return at
             end = data.find(b"\n", at)
             at = data.find(b"#", end) if end >= 0 else -1
         return len(data)
+
+    def _begins(self, at: int, position: int) -> bool:
+        """Whether nothing but blanks stands before an offset on its logical line, which starts behind `position`."""
+        data = self.data
+        newline = at - 1 if data[at - 1] == 0x0A and at > position else data.rfind(b"\n", position, at)
+        blank = newline >= 0 and (newline == at - 1 or not data[newline + 1 : at].strip(_BLANKS))
+        return blank and not _spliced(data, newline)
 
     def _hash_by_digraphs(self, position: int) -> int:
         """The same where `%:` may stand for `#`."""
@@ -234,15 +248,34 @@ class _Scanner:
             return position
         return close + len(delimiter) + 2
 
+    def _directives(self, start: int, limit: int) -> int:
+        """Takes the directives from `start` on, as far as they are plain; returns where the next `#` of one may be.
+
+        No comment and no raw string begins before `limit`.
+        """
+        data, found, texts = self.data, self.found, self.texts
+        for match in _KNOWN.finditer(data, start):
+            at = match.start()
+            if at != start and not self._begins(at, self.settled):
+                continue
+            if at >= limit:
+                return at
+            name, text = match.groups()
+            # `in` would raise and catch an exception each time: bytes may hold a number
+            if name is None or text.find(b"\\") >= 0 or text.find(b"//") >= 0 or text.find(b"/*") >= 0:
+                self._directive(at)
+                return at
+            self.settled = end = match.end()
+            line = self.line = self.line + data.count(b"\n", self.counted, at)
+            self.counted = at
+            shown = _shown(text)
+            found.append(Directive(_NAMES[name], texts.setdefault(shown, shown), at, end, line, line))
+            if end > limit:
+                return at
+        return len(data)
+
     def _directive(self, start: int) -> None:
         data = self.data
-        plain = _PLAIN.match(data, start)
-        if plain is not None and (text := plain[2]).find(b"//") < 0 and text.find(b"/*") < 0:
-            self.settled = end = plain.end()
-            line = self.line = self.line + data.count(b"\n", self.counted, start)
-            self.counted = start
-            self.found.append(Directive(plain[1].decode(), _shown(text), start, end, line, line))
-            return
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
         raw = data[start:end]
@@ -282,6 +315,10 @@ def _shown(text: bytes) -> str:
 
 def logical_text(data: bytes, start: int) -> tuple[bytes, int]:
     """The rest of a directive from `start`, comments as a blank and continuations joined, and the offset of its end."""
+    end = logical_end(data, start)
+    text = data[start:end]
+    if not _LEXED.search(text):
+        return _SPLICE.sub(b"", text), end
     pieces: list[bytes] = []
     position = begin = start
     while match := _TOKEN.search(data, position):

@@ -40,6 +40,9 @@ class Surroundings:
     written: tuple[str, ...] = ()  # variables of the function that its asm writes and that are read behind it
 
 
+_NOT_READ = Surroundings(None)
+
+
 @dataclass(frozen=True, slots=True)
 class Excerpt:
     """Bytes of the file from the beginning of a line on."""
@@ -132,13 +135,12 @@ def _is_open(text: str, compiler: Compiler) -> bool:
 def _surroundings(
     data: bytes, conditionals: Iterable[Conditional], events: Events, brief: bool, compiler: Compiler
 ) -> dict[int, Surroundings]:
+    if brief:
+        return dict.fromkeys((conditional.start for conditional in conditionals), _NOT_READ)
     scopes = Scopes(data, compiler.device_words)
-    defined = [] if brief else [(e.start, defined_name(e.text).encode()) for e in events if e.name == "define"]
+    defined = [(e.start, defined_name(e.text).encode()) for e in events if e.name == "define"]
     found: dict[int, Surroundings] = {}
     for conditional in conditionals:
-        if brief:
-            found[conditional.start] = Surroundings(None)
-            continue
         function = scopes.function(conditional.start)
         written = _written(data, conditional, function) if function else ()
         used = _used(data, conditional, defined)

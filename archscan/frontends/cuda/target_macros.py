@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_MARK = b"_TARGET"
-_CALL = re.compile(rb"\b(NV_IF_TARGET|NV_IF_ELSE_TARGET|NV_DISPATCH_TARGET)\s*\(")
+# Begins with letters, not with an assertion: such a search skips to the next of them
+_CALL = re.compile(rb"(NV_(?:IF_TARGET|IF_ELSE_TARGET|DISPATCH_TARGET))\s*\(")
+_IN_WORD = re.compile(rb"\w")
 _STEP = re.compile(
     rb'(?P<skip>"(?:[^"\\\n]|\\.)*"|(?<!\w)\'(?:[^\'\\\n]|\\.)*\'|//[^\n]*|/\*.*?\*/)|(?P<mark>[(),])', re.S
 )
@@ -46,8 +47,6 @@ class TargetCall:
 
 def target_calls(data: bytes) -> tuple[TargetCall, ...]:
     """Every call in the file outside of comments and of the macros' own definitions."""
-    if _MARK not in data:
-        return ()
     return tuple(_calls(data))
 
 
@@ -57,7 +56,8 @@ def _calls(data: bytes) -> Iterator[TargetCall]:
         line_start = data.rfind(b"\n", 0, match.start()) + 1
         before = data[line_start : match.start()]
         if (
-            b"//" in before
+            _IN_WORD.match(before[-1:])
+            or b"//" in before
             or before.lstrip().startswith((b"*", b"/*"))
             or re.search(rb"#\s*(?:define|undef)\s+$", before)
         ):

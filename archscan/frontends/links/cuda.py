@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from archscan.model.facts import Link, LinkKind
 
-_INCLUDE = re.compile(rb"""\s*(?:"([^"\n]+)"|<([^>\n]+)>)""")
+_INCLUDE = re.compile(rb"""#[ \t]*include\s*(?:"([^"\n]+)"|<([^>\n]+)>)""")
 _TYPED_EXPORT = re.compile(rb"TVM_FFI_DLL_EXPORT_TYPED_FUNC\(\s*(\w+)\s*,\s*([\w:]+)")
 _TORCH_LIBRARY = re.compile(
     rb"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\(\s*(\w+)|TORCH_LIBRARY(?:_FRAGMENT)?_EXPAND\(\s*(\w+)"
@@ -24,17 +24,15 @@ def links(data: bytes, path: str) -> tuple[Link, ...]:
 
 def _includes(data: bytes) -> Iterator[Link]:
     """`#include` of anything with a file suffix: the standard library has none, so it is left out."""
-    offset, line, counted = 0, 1, 0
-    while (offset := data.find(b"include", offset)) >= 0:
-        start = data.rfind(b"\n", 0, offset) + 1
-        match = _INCLUDE.match(data, offset + 7)
-        if match and data[start:offset].replace(b" ", b"").replace(b"\t", b"") == b"#":
-            target = (match.group(1) or match.group(2)).decode("utf-8", "backslashreplace").strip()
+    line, counted = 1, 0
+    for match in _INCLUDE.finditer(data):
+        start = data.rfind(b"\n", 0, match.start()) + 1
+        if not data[start : match.start()].strip(b" \t"):
+            target = (match[1] or match[2]).decode("utf-8", "backslashreplace").strip()
             line += data.count(b"\n", counted, start)
             counted = start
             if target.endswith(_SUFFIXES):
-                yield Link(LinkKind.INCLUDES, "", target, line, '"' if match.group(1) else "<")
-        offset += 7
+                yield Link(LinkKind.INCLUDES, "", target, line, '"' if match[1] else "<")
 
 
 def _exports(data: bytes) -> Iterator[Link]:
