@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+
 import pytest
 from host_scan import catalog, facts, gate, linked
 
-from archscan.frontends.cuda.host.calls import Node, reached
+from archscan.frontends.cuda.host import host_reached
+from archscan.frontends.cuda.host.calls import functions
+from archscan.frontends.cuda.host.indexing import vocabulary_of
+from archscan.frontends.cuda.host.reach import Callables
 from archscan.frontends.cuda.includes import Includes
+from archscan.frontends.protocol import Context
 from archscan.model.facts import Site, SiteKind
-from archscan.model.gate import FeatureUse
+from archscan.model.settings import ScanSettings
 
 
 def sites(text: str, kind: SiteKind) -> list[Site]:
@@ -139,8 +146,25 @@ def test_features_are_found_through_calls_and_template_arguments() -> None:
     uses = {u.feature: u for u in found.arms[0].features}
     assert (uses["wgmma"].via, uses["wgmma"].path, uses["wgmma"].line) == ("HopperMainloop", "wrappers", 3)
     assert found.arms[1].features == ()
-    assert [u.feature for u in project.reached.of("wrappers", "mma_fp8")] == ["wgmma"]
-    assert [u.path for u in project.reached.of("anywhere", "HopperMainloop")] == ["wrappers"]
+    reached = host_reached(project, Context(catalog(), ScanSettings()))
+    assert [u.feature for u in reached.of("wrappers", "mma_fp8")] == ["wgmma"]
+    assert [u.path for u in reached.of("anywhere", "HopperMainloop")] == ["wrappers"]
+
+
+def test_a_function_is_read_again_where_it_lies(tmp_path: Path) -> None:
+    words = vocabulary_of(Context(catalog(), ScanSettings()))
+    code = WRAPPERS.encode()
+    file = tmp_path / "wrappers.cuh"
+    file.write_bytes(code)
+    held = functions(code, "", words, True)
+    lying = pickle.loads(pickle.dumps(functions(code, str(file), words, True)))  # which leaves the text behind
+    assert held and lying
+    assert held.defined == lying.defined
+    assert lying.known == ()
+    for one in held.defined:
+        assert held.named(one.name, words) == lying.named(one.name, words)
+    file.write_bytes(code + b"// changed\n")
+    assert lying.named("mma_fp8", words) == ()
 
 
 def test_sizes_of_types_count_in_constants_too() -> None:
@@ -160,18 +184,29 @@ def test_a_constant_of_another_function_is_not_meant() -> None:
 
 
 def test_a_name_means_the_definition_that_is_included() -> None:
-    def node(feature: str, *calls: str) -> Node:
-        return Node("load", 1, (FeatureUse(feature, 1),), frozenset(calls))
-
-    files = {"a.cuh": (node("wgmma"),), "b.cuh": (node("cp-async"),), "own.cu": (node("tma"),)}
-    files["use.cu"] = (Node("kernel", 1, (), frozenset({"load"})),)
-    found = reached(files, Includes({"a.cuh": (), "b.cuh": (), "own.cu": ("a.cuh",), "use.cu": ("b.cuh",)}))
+    words = vocabulary_of(Context(catalog(), ScanSettings()))
+    loads = {
+        "a.cuh": "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+        "b.cuh": "cp.async.cg.shared.global",
+        "own.cu": "tcgen05.alloc.cta_group::1",
+    }
+    files = {
+        path: functions(f'void load(int* a) {{\n  asm("{used} %0;" :: "r"(a));\n}}\n'.encode(), "", words, True)
+        for path, used in loads.items()
+    }
+    files["use.cu"] = functions(b"__global__ void kernel(int* a) {\n  load(a);\n}\n", "", words, True)
+    read = {path: found for path, found in files.items() if found}
+    assert len(read) == 4
+    includes = Includes({"a.cuh": (), "b.cuh": (), "own.cu": ("a.cuh",), "use.cu": ("b.cuh",)})
+    found = Callables(read, includes).in_words_of(words)
     assert [u.feature for u in found.of("use.cu", "load")] == ["cp-async"]
-    assert [u.feature for u in found.of("own.cu", "load")] == ["tma"]  # its own before that of a header
+    assert [u.feature for u in found.of("own.cu", "load")] == ["tcgen05"]  # its own before that of a header
     assert [u.feature for u in found.of("use.cu", "kernel")] == ["cp-async"]
     assert found.of("elsewhere.cu", "load") == ()  # three unrelated files define it
-    assert [u.feature for u in reached({"a.cu": files["a.cuh"]}, Includes({})).of("x.cu", "load")] == ["wgmma"]
-    assert reached({"a.cuh": files["a.cuh"]}, Includes({})).of("x.cu", "load") == ()  # a header that is not included
+    one = Callables({"a.cu": read["a.cuh"]}, Includes({})).in_words_of(words)
+    assert [u.feature for u in one.of("x.cu", "load")] == ["wgmma"]
+    header = Callables({"a.cuh": read["a.cuh"]}, Includes({})).in_words_of(words)
+    assert header.of("x.cu", "load") == ()  # a header that is not included
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from archscan.catalog.recognise import Recogniser
@@ -12,7 +12,7 @@ from archscan.frontends.cuda.conditions import Evaluator
 from archscan.frontends.cuda.embedded import embedded
 from archscan.frontends.cuda.environment import Compiler, ContextKey
 from archscan.frontends.cuda.gates import Features, directive_facts
-from archscan.frontends.cuda.host import HostIndex, HostProject, host_gates, host_index, host_link
+from archscan.frontends.cuda.host import HostIndex, HostProject, host_gates, host_index, host_link, host_reached
 from archscan.frontends.cuda.index import DirectiveIndex, directive_index
 from archscan.frontends.cuda.project import MacroTable, link
 from archscan.frontends.protocol import Context
@@ -59,6 +59,11 @@ class CudaIndex:
     suppressions: tuple[Suppression, ...]
     undecided: tuple[Undecided, ...] = ()
 
+    def found_at(self, disk: str) -> CudaIndex:
+        """The same index, for a file that may lie elsewhere by now."""
+        host = self.host.found_at(disk) if self.host is not None else None
+        return self if host is self.host else replace(self, host=host)
+
 
 @dataclass(frozen=True, slots=True)
 class CudaProject:
@@ -104,13 +109,14 @@ class CudaFrontEnd:
         """The facts of one file."""
         tools = _tools(ContextKey(context))
         hosting = index.host if index.host is not None and index.host.has_facts else None
+        reached = host_reached(project.host, context)
         found = directive_facts(
             index.path,
             index.directives,
             project.macros,
             tools.compiler,
             tools.evaluator,
-            Features(tools.recogniser, project.host.reached.of, project.host.reached.after),
+            Features(tools.recogniser, reached.of, reached.after),
             need_liveness=hosting is not None,
         )
         host = host_gates(hosting, project.host, found.liveness, context) if hosting is not None else None

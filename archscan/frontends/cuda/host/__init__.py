@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from archscan.frontends.cuda.host.gating import HostFacts, host_facts
-from archscan.frontends.cuda.host.indexing import HostIndex, indexed
+from archscan.frontends.cuda.host.indexing import HostIndex, indexed, vocabulary_of
 from archscan.frontends.cuda.host.linking import HostProject, linked
+from archscan.frontends.cuda.host.reach import Reached
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.protocol import Context
@@ -20,9 +21,11 @@ __all__ = [
     "HostFacts",
     "HostIndex",
     "HostProject",
+    "Reached",
     "host_gates",
     "host_index",
     "host_link",
+    "host_reached",
 ]
 
 
@@ -39,3 +42,8 @@ def host_link(indexes: Mapping[str, HostIndex], context: Context, includes: Incl
 def host_gates(index: HostIndex, project: HostProject, liveness: Liveness, context: Context) -> HostFacts:
     """The gates and sites of one file; `liveness` is the truth of the #if regions around a byte offset."""
     return host_facts(index, project, liveness, context)
+
+
+def host_reached(project: HostProject, context: Context) -> Reached:
+    """The features that names reach."""
+    return project.callables.in_words_of(vocabulary_of(context))

@@ -1,23 +1,20 @@
-"""Who calls whom, by name, over every scanned file; and which features a function reaches through that."""
+"""The functions and classes of a file: where they lie, and what one of them uses and calls once that is asked."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from archscan.catalog.types import Catalog
 from archscan.frontends.cuda.constexpr import Span, asked_spans, is_asked
 from archscan.frontends.cuda.host.sites import function_name
-from archscan.frontends.cuda.includes import Includes
 from archscan.model.gate import FeatureUse
+from archscan.sources.text import Changed, Text
 
 _MNEMONIC = re.compile(rb"(?<![\w.%])[a-z][a-z0-9_]*(?:(?:\.|::)[a-z0-9_]+)+(?=[^\w.(])")
 _MOST_TEXTS = 4096  # whose instructions are remembered
-_HOPS = 4
-_MOST_DEFINITIONS = 3  # a name that may mean more says nothing (`run`, `operator`)
-_MOST_FEATURES = 24
-_HEADERS = (".h", ".hh", ".hpp", ".cuh", ".inl")
 _LONGEST_BODY = 1 << 16  # of longer bodies only the beginning is read for calls
 _LONGEST_HEADER = 3000
 _DEEPEST_HEADER = 20000
@@ -85,22 +82,66 @@ class Vocabulary:
         return self._known[key]
 
 
-def nodes(data: bytes, vocabulary: Vocabulary, with_calls: bool) -> tuple[Node, ...]:
-    """The functions and classes of a file, cut at closing braces in column one.
+class Defined(NamedTuple):
+    """Where a function or class lies: the piece of its file between two closing braces in column one."""
 
-    Without calls only those with instructions of their own: enough for library headers, which are called by name.
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """The functions and classes of a file, which is read again for those that are asked for."""
+
+    text: Text
+    defined: tuple[Defined, ...]
+    with_calls: bool
+    known: tuple[Node, ...] = ()  # all of them where the file cannot be read again
+
+    def named(self, name: str, vocabulary: Vocabulary) -> tuple[Node, ...]:
+        """What those of that name use and call; nothing of a file that was changed meanwhile."""
+        if not self.text.disk:
+            return tuple(node for node in self.known if node.name == name)
+        try:
+            data = self.text.load()
+        except Changed:
+            return ()
+        return _nodes(data, (one for one in self.defined if one.name == name), vocabulary, self.with_calls)
+
+
+def functions(data: bytes, disk: str, vocabulary: Vocabulary, with_calls: bool) -> Functions | None:
+    """The functions and classes of a file, cut at closing braces in column one; None if it has none.
+
+    `disk` is where it can be read again, if anywhere. Without calls only those with instructions of their own: enough
+    for library headers, which are called by name.
     """
     if not with_calls and b"asm" not in data:
-        return ()
-    found: list[Node] = []
-    line = 1
+        return None
+    defined = tuple(_definitions(data, with_calls))
+    if not defined:
+        return None
+    if disk:
+        return Functions(Text.of(data, disk), defined, with_calls)
+    return Functions(Text(0, b""), defined, with_calls, _nodes(data, defined, vocabulary, with_calls))
+
+
+def _definitions(data: bytes, with_calls: bool) -> Iterator[Defined]:
+    start = 0
     for chunk in data.split(b"\n}"):
+        end = start + len(chunk)
         if with_calls or b"asm" in chunk:
-            node = _node(chunk, line, vocabulary, with_calls)
-            if node:
-                found.append(node)
-        line += chunk.count(b"\n") + 1
-    return tuple(found)
+            name, _ = _defined(chunk)
+            if name:
+                yield Defined(name, start, end)
+        start = end + 2
+
+
+def _nodes(data: bytes, defined: Iterable[Defined], vocabulary: Vocabulary, with_calls: bool) -> tuple[Node, ...]:
+    found = (
+        _node(data[one.start : one.end], data.count(b"\n", 0, one.start) + 1, vocabulary, with_calls) for one in defined
+    )
+    return tuple(node for node in found if node is not None)
 
 
 def _node(chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> Node | None:
@@ -166,100 +207,3 @@ def _defined(chunk: bytes) -> tuple[str, int]:
 
 def _opens_space(header: bytes) -> bool:
     return b"namespace" in header or b"extern" in header
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """A feature that a function reaches, in how many calls."""
-
-    use: FeatureUse
-    hops: int
-
-
-Key = tuple[str, str]  # file and name of a function or class
-
-
-@dataclass(frozen=True)
-class Reached:
-    """The features of every function and class, found by name from the file that names it."""
-
-    features: Mapping[Key, tuple[FeatureUse, ...]]
-    definitions: Mapping[str, tuple[str, ...]]  # name -> files that define it
-    includes: Includes
-    _known: dict[Key, tuple[Key, ...]] = field(default_factory=dict)
-    _by_file: dict[str, list[FeatureUse]] = field(default_factory=dict)
-
-    def of(self, path: str, name: str) -> tuple[FeatureUse, ...]:
-        """What a name means in a file: its own definition, else those of what it includes, else the only source's."""
-        uses: dict[str, FeatureUse] = {}
-        for key in self.meant(path, name):
-            for use in self.features.get(key, ()):
-                uses.setdefault(use.feature, use)
-        return tuple(uses.values())
-
-    def after(self, path: str, line: int) -> tuple[FeatureUse, ...]:
-        """What the functions of a file use themselves behind a line."""
-        if not self._by_file:
-            for key, uses in self.features.items():
-                self._by_file.setdefault(key[0], []).extend(use for use in uses if use.path == key[0])
-        found = {use.feature: use for use in reversed(self._by_file.get(path, ())) if use.line > line}
-        return tuple(sorted(found.values(), key=lambda use: (use.line, use.feature)))
-
-    def meant(self, path: str, name: str) -> tuple[Key, ...]:
-        """The definitions that a name may mean in a file; none if that is not clear."""
-        found = self._known.get((path, name))
-        if found is None:
-            files = self.definitions.get(name, ())
-            near = (path,) if path in files else tuple(f for f in files if self.includes.reaches(path, f))
-            alone = len(files) == 1 and not files[0].endswith(_HEADERS)  # a header that is not included is not meant
-            chosen = near or (files if alone else ())
-            found = tuple((file, name) for file in chosen) if len(chosen) <= _MOST_DEFINITIONS else ()
-            self._known[path, name] = found
-        return found
-
-
-def reached(files: Mapping[str, tuple[Node, ...]], includes: Includes) -> Reached:
-    """The features each function or class reaches: its own, then those of what it calls, a few calls deep."""
-    nodes_by_key: dict[Key, list[Node]] = {}
-    for path in sorted(files):
-        for node in files[path]:
-            nodes_by_key.setdefault((path, node.name), []).append(node)
-    clear = {key: entries for key, entries in nodes_by_key.items() if len(entries) <= _MOST_DEFINITIONS}
-    definitions: dict[str, tuple[str, ...]] = {}
-    for path, name in nodes_by_key:
-        definitions[name] = (*definitions.get(name, ()), path)
-    links = Reached({}, definitions, includes)
-    known: dict[Key, dict[str, Reach]] = {}
-    for (path, name), entries in clear.items():
-        for use in (use for node in entries for use in node.features):
-            own = known.setdefault((path, name), {})
-            own.setdefault(use.feature, Reach(replace(use, via=name, path=path), 0))
-    frontier = frozenset(known)
-    for hop in range(1, _HOPS + 1):
-        frontier = frozenset(_hop(clear, links, known, frontier, hop))
-        if not frontier:
-            break
-    features = {key: tuple(r.use for r in uses.values()) for key, uses in sorted(known.items())}
-    return Reached(features, definitions, includes)
-
-
-def _hop(
-    clear: Mapping[Key, list[Node]],
-    links: Reached,
-    known: dict[Key, dict[str, Reach]],
-    frontier: frozenset[Key],
-    hop: int,
-) -> Iterator[Key]:
-    """Carries features of the frontier to its callers; yields the functions that learnt something."""
-    names = frozenset(name for _, name in frontier)
-    learnt: dict[Key, dict[str, Reach]] = {}
-    for key, entries in clear.items():
-        have = known.get(key, {})
-        for callee in sorted(frozenset().union(*(node.calls for node in entries)) & names):
-            for meant in links.meant(key[0], callee):
-                for feature, reach in known[meant].items() if meant in frontier else ():
-                    if feature not in have and len(have) < _MOST_FEATURES:
-                        learnt.setdefault(key, {}).setdefault(feature, Reach(reach.use, hop))
-    for key, uses in learnt.items():
-        known.setdefault(key, {}).update(uses)
-        yield key

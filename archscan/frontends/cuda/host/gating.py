@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
 from archscan.frontends.cuda.host.flow import Flow
-from archscan.frontends.cuda.host.indexing import HostIndex, recogniser_of
+from archscan.frontends.cuda.host.indexing import HostIndex, recogniser_of, vocabulary_of
 from archscan.frontends.cuda.host.linking import HostProject, TemplateTest
 from archscan.frontends.cuda.host.recording import GateRecorder
 from archscan.frontends.cuda.host.sites import RawSite
@@ -151,7 +151,7 @@ class _Features:
     """Adds to arms the features their calls reach, and those that names of classes and kernels speak of."""
 
     def __init__(self, project: HostProject, context: Context) -> None:
-        self._reached = project.reached
+        self._reached = project.callables.in_words_of(vocabulary_of(context))
         self._recogniser = recogniser_of(context)
 
     def extended(self, gate: Gate) -> Gate:

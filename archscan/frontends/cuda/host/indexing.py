@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
-from archscan.frontends.cuda.host.calls import Node, Vocabulary, nodes
+from archscan.frontends.cuda.host.calls import Functions, Vocabulary, functions
 from archscan.frontends.cuda.host.dynamic import DYNAMIC
 from archscan.frontends.cuda.host.lowering import Lowering
 from archscan.frontends.cuda.host.prefilter import asks_for_architecture, pieces
@@ -27,7 +27,14 @@ class HostIndex:
     path: str
     unit: Unit
     sites: tuple[RawSite, ...]
-    nodes: tuple[Node, ...]
+    functions: Functions | None
+
+    def found_at(self, disk: str) -> HostIndex:
+        """The same index, for a file that may lie elsewhere by now."""
+        functions = self.functions
+        if functions is None or functions.text.disk in ("", disk):
+            return self
+        return replace(self, functions=replace(functions, text=replace(functions.text, disk=disk)))
 
     @property
     def has_facts(self) -> bool:
@@ -65,6 +72,11 @@ def _tools(key: _Key) -> _Tools:
     return _Tools(recogniser, Summariser(recogniser.in_code), Vocabulary(key.catalog, recogniser.in_code))
 
 
+def vocabulary_of(context: Context) -> Vocabulary:
+    """The vocabulary of a context's catalog, made once."""
+    return _tools(_Key(context.catalog)).vocabulary
+
+
 def recogniser_of(context: Context) -> Recogniser:
     """The recogniser of a context's catalog, made once."""
     return _tools(_Key(context.catalog)).recogniser
@@ -76,10 +88,10 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
     own = source.origin is Origin.OWN
     unit = reduced(source.data, tools.summariser) if asks_for_architecture(source.data) else _NO_CODE
     sites = raw_sites(source.data, own, (DYNAMIC,))
-    functions = nodes(source.data, tools.vocabulary, with_calls=own)
-    if not sites and not functions and unit == _NO_CODE:
+    named = functions(source.data, source.disk if source.stays else "", tools.vocabulary, with_calls=own)
+    if not sites and named is None and unit == _NO_CODE:
         return None
-    return HostIndex(source.path, unit, sites, functions)
+    return HostIndex(source.path, unit, sites, named)
 
 
 def reduced(data: bytes, summariser: Summariser) -> Unit:

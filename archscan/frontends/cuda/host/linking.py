@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from archscan.frontends.cuda.host.calls import Reached, reached
 from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
 from archscan.frontends.cuda.host.flow import Flow
 from archscan.frontends.cuda.host.indexing import HostIndex
 from archscan.frontends.cuda.host.names import is_member
 from archscan.frontends.cuda.host.project import Names, grouped_constants, grouped_functions
+from archscan.frontends.cuda.host.reach import Callables
 from archscan.frontends.cuda.host.syntax import Alias, Assign, Branch, Check, Expr, Function, Op, Option, Return, Switch
 from archscan.frontends.cuda.host.traversal import deciding, parts, statements
 from archscan.frontends.cuda.host.values import Value, Verdict
@@ -42,12 +42,12 @@ class HostProject:
     predicates: frozenset[str]  # functions whose truth decides something somewhere
     tests: tuple[TemplateTest, ...]
     tables: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)  # switch helper -> its uses
-    reached: Reached = field(default_factory=lambda: Reached({}, {}, Includes({})))
+    callables: Callables = field(default_factory=lambda: Callables({}, Includes({})))
     compiled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # made of __CUDA_ARCH__ -> its files
 
     def compiled_for(self, path: str) -> frozenset[str]:
         """What a file sees that is made of `__CUDA_ARCH__`: its own, and that of what it includes."""
-        includes = self.reached.includes
+        includes = self.callables.includes
         return frozenset(
             name
             for name, files in self.compiled.items()
@@ -66,7 +66,7 @@ def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Include
         predicates=_predicates(ordered, names),
         tests=tuple(_tests(ordered)),
         tables=_tables(ordered, names, evaluator),
-        reached=reached({index.path: index.nodes for index in ordered}, includes or Includes({})),
+        callables=Callables({i.path: i.functions for i in ordered if i.functions}, includes or Includes({})),
         compiled=_compiled(ordered),
     )
 
