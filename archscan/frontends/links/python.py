@@ -99,10 +99,10 @@ def _imported_builders(data: bytes, builders: Sequence[str]) -> Iterator[str]:
     """What the file calls them: `load` of `from torch.utils.cpp_extension import load`, and `X = CUDAExtension`."""
     for builder in builders:
         module, _, name = builder.rpartition(".")
-        if name.encode() not in data:
+        if name.encode() not in data or module.encode() not in data:
             continue
         word = re.escape(name.encode())
-        if module and module.encode() in data:
+        if module:
             importing = rb"\bfrom[ \t]+[\w.]*\b%s[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)" % re.escape(module.encode())
             for line in re.finditer(importing, data):
                 for named in re.finditer(rb"(?<!\w)%s(?:\s+as\s+(\w+))?(?!\w)" % word, line[1]):
