@@ -98,6 +98,19 @@ TORCH_LIBRARY_FRAGMENT(mylib, m) {
     assert ("reduce_cuda", "reduce", 5) in found
 
 
+def test_an_operator_is_told_from_what_wraps_it_and_from_its_schema() -> None:
+    code = b"""
+TORCH_LIBRARY(lib, ops) {
+  ops.def("gemm(Tensor! out, Tensor a,"
+          " Tensor b) -> ()");
+  ops.impl("gemm", TORCH_BOX(&gemm_entry));
+  ops.impl("norm", torch::kCUDA, norm_cuda);
+}
+"""
+    found = _found(cuda_links(code, "a.cu"), LinkKind.REGISTERS)
+    assert found == [("gemm", "gemm", 3), ("gemm_entry", "gemm", 5), ("norm_cuda", "norm", 6)]
+
+
 def test_hostile_bytes_do_no_harm() -> None:
     noise = b'\xff\x00"' * 1000 + b"gen_jit_spec(" * 200 + b"#include \xff\n" + b"(" * 5000
     assert isinstance(python_links(noise, "x.py"), tuple)

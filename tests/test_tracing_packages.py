@@ -14,6 +14,7 @@ from archscan import pipeline
 from archscan.catalog import load
 from archscan.catalog.targets import select
 from archscan.catalog.types import Catalog
+from archscan.frontends.links.cmake import links as cmake_links
 from archscan.frontends.links.python import builders_of
 from archscan.frontends.links.python import links as python_links
 from archscan.model.facts import LinkKind
@@ -257,3 +258,48 @@ def test_only_imported_names_build(catalog: Catalog) -> None:
 def test_functions_named_by_a_macro_and_by_themselves() -> None:
     code = b"DEFINE(first, int n) {\n}\nvoid SECOND(int) {\n}\nTEST(Suite, Name) {\n}\nFOURTH(float) {\n}\n"
     assert [d.name for d in read(code, "a.cu").definitions] == ["first", "SECOND", "TEST", "FOURTH"]
+
+
+CMAKE = """
+set(COMMON_SRC csrc/bind.cpp)
+file(GLOB KERNELS ${CMAKE_CURRENT_SOURCE_DIR}/csrc/gemm_*.cu)
+list(APPEND EXT_SRC ${COMMON_SRC} ${KERNELS})
+if(BUILD_OTHER)
+  list(APPEND EXT_SRC "csrc/other.cu")
+endif()
+define_extension_target(_C DESTINATION lib LANGUAGE CUDA SOURCES ${EXT_SRC} USE_SABI 3)
+install(FILES csrc/other.cu DESTINATION src)
+"""
+LIBRARY = {
+    "CMakeLists.txt": CMAKE,
+    "lib/__init__.py": "",
+    "lib/ops.py": "import torch\n\nfrom lib import _C\n\n\ndef gemm(x):\n    return torch.ops.lib.gemm(x)\n",
+    "csrc/bind.cpp": 'TORCH_LIBRARY(lib, ops) {\n  ops.impl("gemm", torch::kCUDA, BOXED(&gemm_entry));\n}\n',
+    "csrc/gemm_90.cu": "__global__ void k(float* x) {\n#if __CUDA_ARCH__ == 900\n  x[0] = 1;\n#endif\n}\n"
+    "void gemm_entry(float* x) {\n  k<<<1, 1>>>(x);\n}\n",
+    "csrc/other.cu": "__global__ void other(float* x) {\n#if __CUDA_ARCH__ == 900\n  x[0] = 1;\n#endif\n}\n",
+}
+
+
+def test_a_library_that_cmake_builds(tmp_path: Path, catalog: Catalog) -> None:
+    (chain,) = _chains("gemm", LIBRARY, tmp_path, catalog)
+    assert _with(chain, "shut") == [("gemm_90.cu", 2)]
+    assert chain.id == "_C/gemm"
+    assert chain.sentence == (
+        "shut by the one gate on the way; open this one: csrc/gemm_90.cu:2; "
+        "2 more files are compiled into _C, and nothing of them is run by it"
+    )
+
+
+def test_sources_of_a_cmake_target() -> None:
+    files = ["csrc/bind.cpp", "csrc/gemm_80.cu", "csrc/gemm_90.cu", "csrc/other.cu", "csrc/none.cu"]
+    found = cmake_links(CMAKE.encode(), "CMakeLists.txt")
+    (module,) = extensions({"CMakeLists.txt": found}, Paths(["CMakeLists.txt", *files]))
+    assert (module.name, set(module.sources)) == ("_C", set(files[:4]))
+
+
+@pytest.mark.parametrize(
+    "code", [b"set(A ${A} a.cu)\nadd_library(x ${A})\n", b"add_library(x a.cu\n" * 2000, b"\xff(.cu"]
+)
+def test_hostile_cmake_does_no_harm(code: bytes) -> None:
+    assert isinstance(cmake_links(code, "CMakeLists.txt"), tuple)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from archscan.catalog.types import Catalog
+from archscan.frontends.links import is_cmake
 from archscan.model.facts import FileFacts, LinkKind, Origin
 from archscan.model.finding import Finding, Problem
 from archscan.model.gate import Related, Role
@@ -37,7 +38,7 @@ def with_chains(report: Report, catalog: Catalog) -> Report:
     """The report with its chains; every finding on one carries its id and names the other places to change.
 
     Which gates an operator runs through takes reading function bodies: `trace` does that for one name. Here compiled
-    gates are `built`.
+    gates are `built`. What CMake builds is a library of many features, and no chain of its own here.
     """
     gathered = tuple(g for g in _gathered(report) if any(s.finding for s in g.gates))
     if not gathered:
@@ -50,14 +51,16 @@ def with_chains(report: Report, catalog: Catalog) -> Report:
 def _gathered(report: Report) -> Iterable[Gathered]:
     files = {f.path: f for f in report.facts.files}
     links = {path: f.links for path, f in files.items() if f.links}
-    if not any(link.kind is LinkKind.JIT_SPEC for found in links.values() for link in found):
+    if not any(
+        link.kind is LinkKind.JIT_SPEC for path, found in links.items() if path.endswith(".py") for link in found
+    ):
         return
     paths = Paths(files)
     vendored = frozenset(path for path, f in files.items() if f.origin is Origin.VENDORED)
     includes = Includes(links, paths, vendored)
     known = states(report, lambda file: file.path.endswith(".py") or file.path not in vendored)
     calling = _by_call(known)
-    for extension in extensions(links, paths):
+    for extension in extensions({path: found for path, found in links.items() if not is_cmake(path)}, paths):
         yield _of(extension, files, includes, known, calling)
 
 

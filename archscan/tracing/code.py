@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from archscan.frontends.links import CUDA_SUFFIXES
+from archscan.frontends.links import CUDA_SUFFIXES, is_cmake
+from archscan.frontends.links.cmake import links as cmake_links
 from archscan.frontends.links.cuda import links as cuda_links
 from archscan.frontends.links.python import links as python_links
 from archscan.model.facts import Link, Origin
@@ -53,7 +54,8 @@ class Code:
 
     @cached_property
     def extensions(self) -> tuple[Extension, ...]:
-        return extensions({path: self.links[path] for path in self.python}, self.paths)
+        building = (*self.python, *(path for path in sorted(self.origins) if is_cmake(path)))
+        return extensions({path: self.links[path] for path in building}, self.paths)
 
     def data(self, path: str) -> bytes:
         if path not in self._bytes:
@@ -158,8 +160,10 @@ class _Links(Mapping[str, tuple[Link, ...]]):
             return self._code.linked.get(path, ())
         if path not in self._known:
             data = self._code.peek(path)
-            python = path.endswith(".py")
-            self._known[path] = python_links(data, path, self._code.builders) if python else cuda_links(data, path)
+            if path.endswith(".py"):
+                self._known[path] = python_links(data, path, self._code.builders)
+            else:
+                self._known[path] = cmake_links(data, path) if is_cmake(path) else cuda_links(data, path)
         return self._known[path]
 
     def __iter__(self):  # type: ignore[no-untyped-def]

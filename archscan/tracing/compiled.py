@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from archscan.frontends.links import is_cmake
 from archscan.model.report import Step
 from archscan.tracing.code import Code
 from archscan.tracing.modules import Extension
@@ -36,6 +37,7 @@ class Compiled:
         self._by_operator = {o: self.reach.of(c) for o, c in offered if not operators or o in operators}
         self._run = self._reached(start)
         self._run_files = {p.path for p in self._run}
+        self._is_library = is_cmake(extension.path) and bool(self._run_files)  # of many features that share nothing
         self._relevant = self._on_path(start)
 
     def steps(self) -> Iterable[Step]:
@@ -57,12 +59,18 @@ class Compiled:
     def remarks(self) -> list[str]:
         """What was not read, and what is not shown."""
         remarks: list[str] = []
-        missing = sorted({name for p in self.reach.files for name in self.code.includes.missing.get(p, ())})
+        shown = [p for p in self.reach.files if p in self._relevant]
+        missing = sorted({name for p in shown for name in self.code.includes.missing.get(p, ())})
         if missing:
             remarks.append(f"headers not in what was scanned: {_few(missing)}")
-        ambiguous = {n: f for p in self.reach.files for n, f in self.code.includes.ambiguous.get(p, ())}
+        ambiguous = {n: f for p in shown for n, f in self.code.includes.ambiguous.get(p, ())}
         for name in sorted(ambiguous)[:_NAMED]:
             remarks.append(f"{name} is ambiguous, all were read: {_few(ambiguous[name])}")
+        if self._is_library:
+            others = len(self.reach.files) - len(self._relevant)
+            remarks.append(
+                f"{others} more files are compiled into {self.extension.name}, and nothing of them is run by it"
+            )
         vendored = len(self.all_files) - len(self.reach.files)
         if vendored:
             remarks.append(f"{vendored} vendored headers are compiled in and not shown")
@@ -79,7 +87,7 @@ class Compiled:
         """The files to show: of a header that was named, only what includes it, it and what it includes."""
         named = [p for p in start.files if p in self.reach.files and p not in self.extension.sources]
         if not named:
-            return frozenset(self.reach.files)
+            return frozenset(self._run_files if self._is_library else self.reach.files)
         shown = {p for n in named for p in self.code.includes.closure(n)}
         shown |= {p for p in self.reach.files for n in named if n in self.code.includes.closure(p)}
         return frozenset(shown)

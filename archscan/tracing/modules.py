@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from archscan.frontends.links import is_cmake
 from archscan.model.facts import Link, LinkKind
 from archscan.model.gate import Gate, Layer
 from archscan.tracing.paths import Paths
@@ -31,8 +32,11 @@ class Extension:
 
 
 def is_for_all(gate: Gate, extension: Extension) -> bool:
-    """Whether a gate of the file that builds a module decides for which chips: a gencode list beside the call."""
-    return gate.layer is Layer.BUILD and gate.path == extension.path
+    """Whether a gate of the file that builds a module decides for which chips: a gencode list beside the call.
+
+    A CMake file has a list for each part of a library, so there it is not known which.
+    """
+    return gate.layer is Layer.BUILD and gate.path == extension.path and not is_cmake(gate.path)
 
 
 class Includes:
@@ -82,17 +86,15 @@ class Includes:
 
 
 def extensions(links: Mapping[str, Iterable[Link]], paths: Paths) -> tuple[Extension, ...]:
-    """Every extension module that Python code builds, in path order."""
+    """Every extension module that the files build that `links` has, in path order."""
+    building = [path for path in sorted(links) if path.endswith(".py") or is_cmake(path)]
     directories = {
         link.source: link.target
-        for path in sorted(links)
-        if path.endswith(".py")
+        for path in building
         for link in links[path]
         if link.kind is LinkKind.DEFINES and link.detail == "directory"
     }
-    found = [
-        e for path in sorted(links) if path.endswith(".py") for e in _of_file(path, links[path], paths, directories)
-    ]
+    found = [e for path in building for e in _of_file(path, links[path], paths, directories)]
     return tuple(_distinct(found))
 
 
@@ -152,7 +154,7 @@ def _is_generated(source: Link) -> bool:
 def _identifier(spec: Link) -> str:
     """The literal beginning of the name: `fp4_quantization` of `fp4_quantization_*`; else the function's name."""
     literal = re.sub(r"[^\w.-]+", "_", spec.target.partition("*")[0]).strip("_-.")
-    return literal if len(literal) > 2 else spec.source.lstrip("_") or "extension"
+    return literal if len(literal) > 2 else spec.source.lstrip("_") or spec.target.strip("*") or "extension"
 
 
 def _distinct(found: list[Extension]) -> Iterable[Extension]:

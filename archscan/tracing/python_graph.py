@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from archscan.frontends.links import is_cmake
 from archscan.tracing.code import Code
 from archscan.tracing.modules import Extension
 from archscan.tracing.operators import exports
@@ -192,7 +193,7 @@ class PythonGraph:
         """The extension modules that an import in the file `path` can mean: of that name, the nearest to it."""
         if module not in self._libraries:
             last = module.rpartition(".")[2]
-            named = [e for e in self.code.extensions if e.name.rpartition(".")[2] == last] if last else []
+            named = [e for e in self.code.extensions if last and last in _file_names(e)]
             near = nearest([e.path for e in named], path)
             self._libraries[module] = tuple(e.id for e in named if e.path in near)
         found = self._libraries[module]
@@ -357,3 +358,9 @@ class PythonGraph:
     def _is_distinctive(self, fn: Fn) -> bool:
         """Whether a call of that name on an unknown object can be taken for this function."""
         return len(fn.short) >= _DISTINCTIVE and len(self.defined(fn.short)) <= _FEW
+
+
+def _file_names(extension: Extension) -> tuple[str, ...]:
+    """What the compiled module is imported as; CMake puts `lib` before the name of a target."""
+    name = extension.name.rpartition(".")[2]
+    return (name, f"lib{name}") if is_cmake(extension.path) else (name,)

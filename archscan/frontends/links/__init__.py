@@ -16,17 +16,22 @@ CUDA_SUFFIXES = (
 )  # fmt: skip
 
 
+def is_cmake(path: str) -> bool:
+    """Whether a file is CMake's, by its name."""
+    return path.endswith((".cmake", "CMakeLists.txt"))
+
+
 class LinksFrontEnd:
-    """Links of every C++ file, and of the Python files that build or load extension modules."""
+    """Links of every C++ file, and of the Python and CMake files that build extension modules."""
 
     name = "links"
     joins = False
 
     def wants(self, path: str) -> bool:
-        return path.endswith((*CUDA_SUFFIXES, ".py"))
+        return path.endswith((*CUDA_SUFFIXES, ".py")) or is_cmake(path)
 
     def index(self, source: Source, context: Context) -> FileFacts | None:
-        """The facts of one file; None for a Python file that builds nothing."""
+        """The facts of one file; None for a Python or CMake file that builds nothing."""
         found = _links(source, context)
         if found is None:
             return None
@@ -46,6 +51,10 @@ def _links(source: Source, context: Context) -> tuple[Link, ...] | None:
         from archscan.frontends.links.python import links as python_links
 
         return python_links(source.data, source.path, builders_of(context.catalog.packages)) or None
+    if is_cmake(source.path):
+        from archscan.frontends.links.cmake import links as cmake_links
+
+        return cmake_links(source.data, source.path) or None
     from archscan.frontends.links.cuda import links as cuda_links
 
     return cuda_links(source.data, source.path)

@@ -13,7 +13,10 @@ _TORCH_LIBRARY = re.compile(
     rb"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\(\s*(\w+)|TORCH_LIBRARY(?:_FRAGMENT)?_EXPAND\(\s*(\w+)"
 )
 _MODULE_MEMBER = re.compile(rb"""\.(?:def|impl)\(\s*"([\w:]+)[^"]*"([^;{}]{0,400}?)\)\s*;""")
-_IMPLEMENTATION = re.compile(rb"""(?:&\s*|TORCH_FN\(\s*|,\s*)(?!\w*::k[A-Z])([A-Za-z_][\w:]*)""")
+_IMPLEMENTATION = re.compile(
+    rb"""(?:&\s*|TORCH_FN\(\s*)([A-Za-z_][\w:]*)|,\s*(?!\w*::k[A-Z])([A-Za-z_][\w:]*)(?!\w*\s*\()"""
+)
+_QUOTED = re.compile(rb'"[^"\n]*"')
 _SUFFIXES = (".h", ".hh", ".hpp", ".cuh", ".inl", ".cu", ".inc", ".ipp", ".cpp", ".cc", ".jinja")
 
 
@@ -43,8 +46,9 @@ def _exports(data: bytes) -> Iterator[Link]:
         library = _TORCH_LIBRARY.search(data)
         space = (library.group(1) or library.group(2)).decode() if library else ""
         for match in _MODULE_MEMBER.finditer(data):
-            named = _IMPLEMENTATION.search(match.group(2))
-            yield _export(data, match.start(), match.group(1), named.group(1) if named else match.group(1), space)
+            named = _IMPLEMENTATION.search(_QUOTED.sub(b"", match.group(2)))
+            implementation = (named[1] or named[2]) if named else match.group(1)
+            yield _export(data, match.start(), match.group(1), implementation, space)
 
 
 def _export(data: bytes, offset: int, name: bytes, implementation: bytes, space: str = "") -> Link:
