@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tree_sitter import Node
+
 from archscan.frontends.python.frames import END, MISSING, Frame, Lazy
 from archscan.frontends.python.knowledge import Knowledge
 from archscan.frontends.python.lanewise import pairwise
@@ -12,7 +14,8 @@ from archscan.frontends.python.names import resolve
 from archscan.frontends.python.operations import is_capability
 from archscan.frontends.python.scopes import Binding
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import operands, text
+from archscan.frontends.python.syntax import heading, operands, text
+from archscan.frontends.python.triggers import occurrences
 from archscan.frontends.python.values import (
     BuiltinMethod,
     Capability,
@@ -30,6 +33,8 @@ from archscan.frontends.python.values import (
     Value,
     VersionV,
     assume,
+    depends,
+    is_constant,
 )
 
 if TYPE_CHECKING:
@@ -134,7 +139,7 @@ def mro(interpreter: Interpreter, cls: ClassV, seen: tuple[ClassV, ...] = ()) ->
 
 
 def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) -> Value:
-    """An attribute of an object: constructor fields, `self.x` of __init__, then the class."""
+    """An attribute of an object: constructor fields, `self.x` of __init__, then the class, then other methods."""
     if name in instance.fields:
         return instance.fields[name]
     classes = mro(interpreter, instance.cls)
@@ -144,15 +149,28 @@ def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) ->
         if value is not MISSING:
             return value
     held = next((f for f in map(interpreter.class_frame, classes) if f.scope.holds(name)), None)
-    if held is not None and _is_switch(held.scope.bindings[name]):
+    if held is not None and _is_default(held.scope.bindings[name], not instance.made and _is_record(classes)):
         return Unknown((name,))
-    return class_member(interpreter, instance.cls, name, instance)
+    value = class_member(interpreter, instance.cls, name, instance)
+    return _set_by_methods(interpreter, classes, name) if value is MISSING else value
 
 
-def _is_switch(bindings: list[Binding]) -> bool:
-    """Whether all that is said of an attribute is that it is on or off by default: callers and subclasses set it."""
+def _is_default(bindings: list[Binding], of_record: bool) -> bool:
+    """Whether all that is said of an attribute is what it is by default: on or off; of a record's, any constant."""
     value = bindings[0].value
-    return len(bindings) == 1 and value is not None and value.type in ("true", "false")
+    return len(bindings) == 1 and value is not None and value.type in (_SETTINGS if of_record else _SWITCHES)
+
+
+_SWITCHES = frozenset({"true", "false"})
+_SETTINGS = _SWITCHES | {"none", "integer", "float", "string", "unary_operator"}
+
+
+def _is_record(classes: list[ClassV]) -> bool:
+    """Whether whoever makes an object of the class gives values to what its body declares."""
+    return any(_RECORD.search(heading(cls.node)) for cls in classes)
+
+
+_RECORD = re.compile(rb"@[\w.]*(?:dataclass|\battrs?\b|define\b)|\b(?:BaseModel|BaseSettings|NamedTuple|Struct)\b")
 
 
 def _is_set(cls: ClassV, name: str) -> bool:
@@ -173,9 +191,36 @@ def _set_in_init(interpreter: Interpreter, owner: ClassV, frame: Frame, instance
             inner_frame = interpreter.entry_frame(owner.module, binding.value, frame)
             bound = inner_frame.scope.bindings.get(f"self.{name}")
             if bound is not None:
-                if _is_switch(bound):
-                    return Unknown((name,))
                 value = resolve(interpreter, f"self.{name}", inner_frame, END)
+                if is_constant(value) and (_is_default(bound, False) or _is_set_again(owner, name, binding.value)):
+                    later = _set_by_methods(interpreter, [owner], name)
+                    return Unknown((name,)) if later is MISSING else later
                 if value is not MISSING:
                     return value
+    return MISSING
+
+
+def _is_set_again(owner: ClassV, name: str, method: Node) -> bool:
+    """Whether an attribute gets a value outside of the method as well."""
+    return any(not method.start_byte <= at < method.end_byte for at in _stores(owner, name))
+
+
+def _stores(owner: ClassV, name: str) -> list[int]:
+    """Where the module of a class says `self.name = …`."""
+    data, words = owner.module.data, f"self.{name} =".encode()
+    return [at for at in occurrences(data, words) if data[at + len(words) : at + len(words) + 1] != b"="]
+
+
+def _set_by_methods(interpreter: Interpreter, classes: list[ClassV], name: str) -> Value:
+    """The value that some method gives an attribute: the one that asks for the target; MISSING if none does."""
+    for owner in classes:
+        for offset in _stores(owner, name):
+            path = owner.module.descend(offset)
+            if not any(n.type == "class_definition" and n.start_byte == owner.node.start_byte for n in path):
+                continue
+            frame = interpreter.frame_at(owner.module, path)
+            full = f"self.{name}"
+            value = resolve(interpreter, full, frame, END) if full in frame.scope.bindings else MISSING
+            if depends(value):
+                return value
     return MISSING

@@ -58,7 +58,7 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame, position: int) -> 
 
 def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     if name in ("self", "cls") and frame.owner is not None:
-        return InstanceV(frame.owner) if name == "self" else frame.owner
+        return InstanceV(frame.owner, made=False) if name == "self" else frame.owner
     seeded = interpreter.seed(name)
     if seeded is None or (name in ("major", "minor") and not _is_about_chips(frame)):
         return Unknown((name,))
@@ -325,7 +325,7 @@ def _with_stores(interpreter: Interpreter, name: str, instance: InstanceV, frame
     fields = {
         attribute: resolve(interpreter, full, frame, END) for attribute, full in stores.items() if "." not in attribute
     }
-    return InstanceV(instance.cls, {**instance.fields, **fields})
+    return InstanceV(instance.cls, {**instance.fields, **fields}, instance.made)
 
 
 def _is_handed_over(interpreter: Interpreter, source: Node, frame: Frame) -> bool:

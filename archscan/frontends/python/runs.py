@@ -106,9 +106,11 @@ def _call_key(
         return None
     if not all(hashable(v) for v in values) or callee.frame.locals:
         return None
-    bound = callee.bound.cls if isinstance(callee.bound, InstanceV) else callee.bound
-    if isinstance(callee.bound, InstanceV) and callee.bound.fields:
-        return None
+    bound = callee.bound
+    if isinstance(bound, InstanceV):
+        if bound.fields:
+            return None
+        bound = (bound.cls, bound.made)
     shown = tuple((type(a), _given_as("", a)) for a in args)
     named = tuple((k, type(v), _given_as("", v)) for k, v in sorted(keywords.items(), key=lambda kv: kv[0]))
     return (callee.module.path, callee.node.start_byte, bound, shown, named)

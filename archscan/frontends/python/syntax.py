@@ -209,6 +209,13 @@ def is_prose(node: Node) -> bool:
     return node.type == "string" and node.parent is not None and node.parent.type == "expression_statement"
 
 
+def heading(definition: Node) -> bytes:
+    """The source of a function or class before its body, with its decorators."""
+    above, body = definition.parent, field(definition, "body")
+    whole = above if above is not None and above.type == "decorated_definition" else definition
+    return (whole.text or b"")[: body.start_byte - whole.start_byte if body is not None else None]
+
+
 def docstring(definition: Node) -> str:
     """The docstring of a function, class or module, or nothing."""
     body = field(definition, "body") or definition

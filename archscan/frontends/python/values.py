@@ -122,10 +122,14 @@ class ClassV:
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class InstanceV:
-    """An object of a class; `fields` are the constructor arguments by parameter name."""
+    """An object of a class; `fields` are the constructor arguments by parameter name.
+
+    `made` = the source shows how it was made; of a method's own `self` nobody knows what it was given.
+    """
 
     cls: ClassV
     fields: dict[str, Value] = field(default_factory=dict)
+    made: bool = True
 
 
 @dataclass(frozen=True, slots=True)
