@@ -50,7 +50,7 @@ _TRIGGER = re.compile(
     rb"|arch_(?:int|num|number|str|id|list)|get_sm(?:_(?!count)\w+)?|.*ARCH_LIST.*|sm_(?:arch|ver|num|number|int|str)|(?i:(?:\w+_)?sm_version)"
 )
 _NOISE = re.compile(rb"[ \t]*(?:#|import\b|from\b|class\b|\"\"\"|logger\.|@cute|@triton|print\()")
-_NOISE_WORDS = re.compile(rb"cute\.arch\.|from_dlpack|sm_scale|num_sms?\b|sm_count")
+_NOISE_WORDS = re.compile(rb"cute\.arch\.")
 _PROSE = re.compile(rb"[ \t]*[rRbBuU]?\Z")
 _GENERATED = re.compile(rb"(?i)auto-?generated|generated (?:by|from|file)|do not edit|machine[- ]generated")
 
