@@ -91,7 +91,7 @@ def arms_of(
     arms: list[Arm] = []
     left = reach
     for (condition, block, statement), own in zip(parts, answers, strict=True):
-        effective = left & (own if own.arch else met(scan.interpreter, own, condition or block))
+        effective = left & (own if own.arch or own.switches else met(scan.interpreter, own, condition or block))
         if condition is None:  # earlier arms that ask for something else are taken as not taken
             effective = replace(effective, assumed=left.assumed)
         arms.append(arm_of(scan, condition, block, statement, own, effective, frame))

@@ -10,7 +10,7 @@ from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.loops import asked
 from archscan.frontends.python.operations import by_cover, preferred
 from archscan.frontends.python.syntax import oneline
-from archscan.frontends.python.values import Value, depends, unite
+from archscan.frontends.python.values import Maybe, Value, depends, unite
 
 if TYPE_CHECKING:
     from archscan.frontends.python.evaluate import Interpreter
@@ -25,9 +25,10 @@ def taken(
     yes = maybe = 0
     names: tuple[str, ...] = ()
     for value, mask in interpreter.lanes.groups(asked(interpreter, condition, frame)):
-        if value is True:
+        settled = value.value if isinstance(value, Maybe) and value.default else value
+        if settled is True:
             yes |= mask & left
-        elif value is not False:
+        elif settled is not False:
             maybe |= mask & left
             names = unite(names, value.names)
     return yes, maybe, names or ((oneline(condition, 80),) if maybe else ())

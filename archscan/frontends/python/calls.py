@@ -43,6 +43,7 @@ from archscan.frontends.python.values import (
     Split,
     Unknown,
     Value,
+    assume,
     depends,
     is_constant,
 )
@@ -76,9 +77,11 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
     callee = interpreter.evaluate(function, frame)
     if isinstance(callee, ExternalV):
         return Outcome(_external(interpreter, callee.name, node, positional, keywords, frame))
-    if isinstance(callee, BuiltinMethod):
+    method = callee.value if isinstance(callee, Maybe) else callee
+    if isinstance(method, BuiltinMethod):
         args = tuple(interpreter.evaluate(a, frame) for a in positional)
-        return Outcome(_method(interpreter, callee, args, node))
+        found = _method(interpreter, method, args, node)
+        return Outcome(assume(found, callee.names, callee.default) if isinstance(callee, Maybe) else found)
     if isinstance(callee, FuncV) and not _worth(interpreter, callee, [*positional, *keywords.values()], frame):
         known = _by_name(interpreter, name, text(function), node)
         return Outcome(Unknown((oneline(node, 60),)) if known is MISSING else known)
@@ -250,7 +253,14 @@ def variable(interpreter: Interpreter, key: Value, default: Value) -> Value:
     setting = interpreter.knowledge.variable(key)
     if setting is not None:
         return setting
-    return Unknown((key,)) if default is MISSING else default
+    if default is MISSING:
+        return Unknown((key,))
+    settled = key in interpreter.knowledge.undefines
+    return Maybe(default, (key,), True) if not settled and default in _SWITCHED else default
+
+
+# What says whether something is on, or set at all.
+_SWITCHED = (None, "", "0", "1", "true", "false", "True", "False", "on", "off", "ON", "OFF", "yes", "no", 0, 1)
 
 
 def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node: Node) -> Value:

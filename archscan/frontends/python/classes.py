@@ -47,7 +47,7 @@ _MISSING_CONSTANT = Knowledge.MISSING
 def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> Value:
     """An attribute of a value; `full` is the source text."""
     if isinstance(holder, Maybe):
-        return assume(attribute(interpreter, holder.value, name, full), holder.names)
+        return assume(attribute(interpreter, holder.value, name, full), holder.names, holder.default)
     value = _scanned_attribute(interpreter, holder, name)
     if value is MISSING:
         value = _part(interpreter, holder, name)

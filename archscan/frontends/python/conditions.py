@@ -24,9 +24,10 @@ class Answer:
     unknowns: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
     arch: bool = False
+    switches: tuple[str, ...] = ()  # variables that the truth rests on, taken as unset
 
     def __invert__(self) -> Answer:
-        return Answer(~self.truth, ~self.assumed, self.unknowns, self.assumes, self.arch)
+        return Answer(~self.truth, ~self.assumed, self.unknowns, self.assumes, self.arch, self.switches)
 
     def __and__(self, other: Answer) -> Answer:
         return Answer(
@@ -57,11 +58,16 @@ def answer_of(interpreter: Interpreter, value: Value, node: Node) -> Answer:
     yes = no = guess_yes = guess_no = 0
     unknowns: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
     for one, mask in interpreter.lanes.groups(truth_of(interpreter.lanes, value)):
         if one is True:
             yes |= mask
         elif one is False:
             no |= mask
+        elif isinstance(one, Maybe) and one.default:
+            yes |= mask if one.value else 0
+            no |= 0 if one.value else mask
+            switches = unite(switches, one.names)
         elif isinstance(one, Maybe):
             guess_yes |= mask if one.value else 0
             guess_no |= 0 if one.value else mask
@@ -71,7 +77,7 @@ def answer_of(interpreter: Interpreter, value: Value, node: Node) -> Answer:
     if not unknowns and not yes | no | guess_yes | guess_no:
         unknowns = (oneline(node, 60),)
     truth, assumed = Truth(yes, no), Truth(yes | guess_yes, no | guess_no)
-    return Answer(truth, assumed, unite(unknowns, assumes), assumes, depends(value))
+    return Answer(truth, assumed, unite(unknowns, assumes), assumes, depends(value), switches)
 
 
 def met(interpreter: Interpreter, found: Answer, node: Node) -> Answer:
@@ -79,9 +85,9 @@ def met(interpreter: Interpreter, found: Answer, node: Node) -> Answer:
     if found.arch:
         return found
     lanes = interpreter.lanes.all
-    if lanes in (found.truth.yes, found.truth.no):
+    if found.truth.yes == lanes or (found.truth.no == lanes and not found.switches):
         return found
-    names = unite(found.unknowns or (oneline(node, 60),))
+    names = unite(found.switches or found.unknowns or (oneline(node, 60),))
     return Answer(Truth(0, 0), Truth(lanes, 0), names, names)
 
 

@@ -25,6 +25,7 @@ from archscan.frontends.python.values import (
     ExternalV,
     FuncV,
     ListV,
+    Maybe,
     SetV,
     Split,
     Unknown,
@@ -150,11 +151,13 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     return result
 
 
-def _is_set(interpreter: Interpreter, sign: str, key: Value, holder: Value) -> bool | None:
+def _is_set(interpreter: Interpreter, sign: str, key: Value, holder: Value) -> Value:
     """What `"NAME" in os.environ` says; None if that is not what is asked."""
     if sign not in ("in", "not in") or not isinstance(key, str) or not _is_environment(holder):
         return None
-    return (variable(interpreter, key, None) is not None) is (sign == "in")
+    held = variable(interpreter, key, None)
+    is_set = Maybe(False, held.names, True) if isinstance(held, Maybe) else held is not None
+    return is_set if sign == "in" else interpreter.lanes.lift(operator.not_, is_set)
 
 
 def _is_environment(value: Value) -> bool:

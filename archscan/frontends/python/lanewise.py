@@ -23,6 +23,7 @@ from archscan.frontends.python.values import (
     depends,
     encode,
     is_constant,
+    unite,
 )
 
 if TYPE_CHECKING:
@@ -51,10 +52,20 @@ def truth_of(lanes: Lanes, value: Value) -> Value:
 
 
 def logical(lanes: Lanes, is_and: bool, a: Value, b: Value) -> Value:
+    if not depends(a) and not depends(b) and (isinstance(a, Maybe) or isinstance(b, Maybe)):
+        return _of_switches(is_and, a, b)
     parts: list[tuple[Value, int]] = []
     for (x, y), mask in lanes.spread((a, b)):
         parts.append((kleene(is_and, x, y), mask))
     return lanes.merge(parts)
+
+
+def _of_switches(is_and: bool, a: Value, b: Value) -> Value:
+    """What is asked of switches alone, by their defaults; other values as they are."""
+    held = [v.value if isinstance(v, Maybe) and v.default else v for v in (a, b)]
+    found = kleene(is_and, held[0], held[1])
+    names = unite(*(v.names for v in (a, b) if isinstance(v, Maybe) and v.default))
+    return assume(found, names, True)
 
 
 def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
@@ -73,7 +84,7 @@ def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
         if isinstance(v, Unknown):
             return Unknown(v.names)
         if isinstance(v, Maybe):
-            return assume((v.value is None) is wanted, v.names)
+            return assume((v.value is None) is wanted, v.names, v.default)
         return (v is None) is wanted
 
     return lanes.merge((test(v), mask) for v, mask in lanes.groups(value))

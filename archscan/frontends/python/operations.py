@@ -76,8 +76,8 @@ def _is_default(value: Value) -> bool:
 
 def kleene(is_and: bool, a: Value, b: Value) -> Value:
     """`a and b` or `a or b` on one lane; an unknown operand that asks nothing of the target is taken as met."""
-    x, y = truthy(a), truthy(b)
     stop = not is_and
+    x, y = _unless_stopped(truthy(a), stop), _unless_stopped(truthy(b), stop)
     if x is stop or y is stop:
         return stop if (isinstance(x, bool) and isinstance(y, bool)) or not is_constant(a) else (a if x is stop else b)
     if isinstance(x, bool) and isinstance(y, bool):
@@ -86,6 +86,8 @@ def kleene(is_and: bool, a: Value, b: Value) -> Value:
         return Unknown(unite(x.names, y.names), x.arch or y.arch)
     for one, other in ((x, y), (y, x)):
         if isinstance(one, Unknown):
+            if isinstance(other, Maybe) and other.default:
+                return other
             if one.arch:
                 return Unknown(unite(one.names, getattr(other, "names", ())), True)
             return assume(other, one.names)
@@ -98,12 +100,17 @@ def kleene(is_and: bool, a: Value, b: Value) -> Value:
     return Maybe(value, names or held.names)
 
 
+def _unless_stopped(value: Value, stop: bool) -> Value:
+    """A truth; of a switch that by default does not stop an `and` or `or`, the default."""
+    return value.value if isinstance(value, Maybe) and value.default and value.value is not stop else value
+
+
 def truthy(value: Value) -> Value:
     if isinstance(value, Unknown):
         return value
     if isinstance(value, Maybe):
         inner_truth = truthy(value.value)
-        return inner_truth if isinstance(inner_truth, Unknown) else Maybe(inner_truth, value.names)
+        return inner_truth if isinstance(inner_truth, Unknown) else Maybe(inner_truth, value.names, value.default)
     if isinstance(value, tuple):
         return len(value) > 0
     if isinstance(value, DictV):

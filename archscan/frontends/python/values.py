@@ -26,10 +26,14 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """A value that holds if the unknown conditions `names` are met (or, in an `or`, are not)."""
+    """A value that holds if the unknown conditions `names` are met (or, in an `or`, are not).
+
+    `default` = it is what a switch is unless somebody sets it: what asks for the switch alone goes by that.
+    """
 
     value: Value
     names: tuple[str, ...]
+    default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +289,10 @@ def is_text(value: Value) -> bool:
 def _guarded(operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
     names: tuple[str, ...] = ()
     plain = items
+    default = False
     if any(type(item) is Maybe for item in items):
         names = unite(*(item.names for item in items if type(item) is Maybe))
+        default = not arch and all(item.default for item in items if type(item) is Maybe)
         plain = tuple(item.value if type(item) is Maybe else item for item in items)
     unknown = [item for item in plain if type(item) is Unknown]
     if unknown:
@@ -298,20 +304,18 @@ def _guarded(operation: Callable[..., Value], items: tuple[Value, ...], arch: bo
         result = Unknown(result.names, True)
     if not names:
         return result
-    if isinstance(result, Split):
-        return Split(tuple((assume(v, names), m) for v, m in result.groups))
-    return assume(result, names)
+    return assume(result, names, default)
 
 
-def assume(value: Value, names: tuple[str, ...]) -> Value:
+def assume(value: Value, names: tuple[str, ...], default: bool = False) -> Value:
     """The value under further unknown conditions."""
     if not names or isinstance(value, Unknown):
         return value
     if isinstance(value, Maybe):
-        return Maybe(value.value, unite(value.names, names))
+        return Maybe(value.value, unite(value.names, names), value.default and default)
     if isinstance(value, Split):
         return Split(tuple((assume(v, names), m) for v, m in value.groups))
-    return Maybe(value, names)
+    return Maybe(value, names, default)
 
 
 def unite(*names: tuple[str, ...]) -> tuple[str, ...]:
