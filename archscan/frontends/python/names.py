@@ -114,6 +114,9 @@ def member_of(interpreter: Interpreter, module: Module, name: str) -> Value:
         return MISSING
     frame = interpreter.module_frame(module)
     if module.scope.holds(name):
+        given = _given_when_asked(interpreter, module, name)
+        if given is not MISSING:
+            return given
         interpreter.depth += 1
         try:
             return resolve(interpreter, name, frame, END)
@@ -128,6 +131,16 @@ def member_of(interpreter: Interpreter, module: Module, name: str) -> Value:
         if value is not MISSING:
             return value
     return MISSING
+
+
+def _given_when_asked(interpreter: Interpreter, module: Module, name: str) -> Value:
+    """What a module's `__getattr__` gives for a name that it only declares, or MISSING."""
+    declared = all(b.chain for b in module.scope.bindings[name])
+    if not declared or not module.names("__getattr__") or not module.scope.holds("__getattr__"):
+        return MISSING
+    hook = resolve(interpreter, "__getattr__", interpreter.module_frame(module), END)
+    value = interpreter.invoke(hook, (name,), {}).value
+    return MISSING if isinstance(value, Unknown) else value
 
 
 def _starred(interpreter: Interpreter, module: Module) -> tuple[Module, ...]:
