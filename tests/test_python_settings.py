@@ -1,0 +1,171 @@
+"""What a class, a module or the environment sets by default: a setting hides no gate, and is named."""
+
+from __future__ import annotations
+
+from archscan.model.gate import Kind
+from tests.test_python_cases import gates, scan, yes
+
+
+def test_a_record_s_defaults_are_settings_of_whoever_makes_it() -> None:
+    text = """
+        import dataclasses
+        import torch
+
+        @dataclasses.dataclass
+        class Args:
+            tp_size: int = 1
+
+            def handle(self):
+                if self.tp_size > 1 and torch.cuda.get_device_capability()[0] in (9, 10):
+                    self.fusion = True
+        """
+    (gate,) = gates(text)
+    assert yes(gate) == {90, 100, 103}
+    assert gate.arms[0].assumes == ("self.tp_size > 1",)
+
+
+def test_an_object_made_here_has_its_class_s_defaults() -> None:
+    text = """
+        from dataclasses import dataclass
+        import torch
+
+        @dataclass
+        class Spec:
+            min_sm: int = 90
+
+        SPEC = Spec()
+
+        def check():
+            major, minor = torch.cuda.get_device_capability()
+            if major * 10 + minor < SPEC.min_sm:
+                raise RuntimeError("too old")
+        """
+    (gate,) = gates(text)
+    assert yes(gate) == {50, 75, 80, 86, 89}
+
+
+def test_what_is_set_again_is_not_what_init_gave() -> None:
+    text = """
+        import torch
+
+        class Dispatcher:
+            def __init__(self):
+                self.overlap = None
+                self.mode = "plain"
+
+            def combine(self):
+                if self.overlap is not None:
+                    if torch.cuda.get_device_capability()[0] >= 10:
+                        fast()
+                if self.mode == "never" and torch.cuda.get_device_capability()[0] == 9:
+                    fast()
+
+            def set_overlap(self, overlap):
+                self.overlap = overlap
+        """
+    (gate,) = gates(text)
+    assert yes(gate) == {100, 103, 110, 120, 121}
+
+
+def test_an_attribute_that_another_method_sets_decides() -> None:
+    text = """
+        import torch
+
+        class Backend:
+            def __init__(self):
+                self.use_mha: bool = False
+
+            def decide(self, batch):
+                if batch.is_extend:
+                    sm = torch.cuda.get_device_capability()[0]
+                    self.use_mha = sm in (9, 10) and batch.tokens < 4096
+                else:
+                    self.use_mha = False
+
+            def forward(self, batch):
+                if self.use_mha:
+                    return mha(batch)
+                return mla(batch)
+        """
+    (gate,) = gates(text)
+    assert (gate.kind, gate.place.line, yes(gate)) == (Kind.IF, 16, {90, 100, 103})
+
+
+def test_a_variable_that_turns_something_on_is_a_condition() -> None:
+    text = """
+        import os
+        import torch
+
+        USE_TMA = torch.cuda.get_device_capability()[0] >= 9 and os.getenv("USE_TMA", "0") == "1"
+        NO_TMA = os.getenv("NO_TMA", "0") == "1"
+
+        def run():
+            if USE_TMA and not NO_TMA:
+                tma()
+        """
+    (gate,) = gates(text)
+    assert yes(gate) == {90, 100, 103, 110, 120, 121}
+    assert gate.arms[0].assumes == ("USE_TMA",)
+    assert gates(text, defines=(("USE_TMA", "0"),)) == []
+    assert gates(text, undefines=("USE_TMA",)) == []
+
+
+def test_a_variable_that_overrides_is_unset() -> None:
+    text = """
+        import os
+        import torch
+
+        def version():
+            chosen = 3 if torch.cuda.get_device_capability()[0] == 9 else 2
+            if os.environ.get("VERSION") is not None:
+                chosen = int(os.environ["VERSION"])
+            return chosen
+
+        def run():
+            if version() == 3:
+                fast()
+        """
+    found = [g for g in gates(text) if g.kind is Kind.IF]
+    assert [(g.place.line, yes(g)) for g in found] == [(12, {90})]
+
+
+def test_a_module_gives_what_it_declares_when_it_is_asked() -> None:
+    envs = """
+        import os
+        from typing import TYPE_CHECKING
+
+        if TYPE_CHECKING:
+            USE_FAST: bool = True
+
+        variables = {"USE_FAST": lambda: bool(int(os.getenv("USE_FAST", "1")))}
+
+        def __getattr__(name):
+            if name in variables:
+                return variables[name]()
+            raise AttributeError(name)
+        """
+    user = """
+        import torch
+        import envs
+
+        def run():
+            if envs.USE_FAST and torch.cuda.get_device_capability()[0] == 9:
+                fast()
+        """
+    files = {"envs.py": envs, "user.py": user}
+    (gate,) = scan(files)["user.py"].gates
+    assert (yes(gate), gate.arms[0].unknowns) == ({90}, ())
+    assert scan(files, defines=(("USE_FAST", "0"),))["user.py"].gates == ()
+
+
+def test_a_line_that_counts_multiprocessors_may_ask_for_the_target() -> None:
+    text = """
+        import torch
+
+        def sms():
+            major = torch.cuda.get_device_capability()[0]
+            num_sms = 32 if major >= 10 else 3
+            return num_sms
+        """
+    (gate,) = gates(text)
+    assert yes(gate) == {100, 103, 110, 120, 121}
