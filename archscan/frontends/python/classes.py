@@ -105,7 +105,7 @@ def class_member(interpreter: Interpreter, cls: ClassV, name: str, receiver: Val
     for owner in mro(interpreter, cls):
         frame = interpreter.class_frame(owner)
         if frame.scope.holds(name):
-            if _is_switch(frame.scope.bindings[name]) and _is_set(owner, name):
+            if _is_default(frame.scope.bindings[name], False) and _is_set(owner, name):
                 return Unknown((name,))
             value = resolve(interpreter, name, frame, END)
             return _bind(interpreter, value, frame.scope.bindings[name][-1], receiver)
