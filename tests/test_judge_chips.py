@@ -201,3 +201,52 @@ def test_the_definition_of_a_macro_goes_with_the_launch_attribute_of_its_use(tmp
     )
     found = {(f.path, f.place.line): f.advice.value for f in _found(tmp_path, "norm.cu", source, "sm_120")}
     assert found["overlap.cuh", 2] == "pair"
+
+
+CONTRACT = """\
+import torch
+
+def host(x):
+    major, _ = torch.cuda.get_device_capability()
+    if major == 12:
+        return fused(x)
+    return None
+"""
+EXCEPTION = """\
+import torch
+
+def backend(x):
+    if torch.cuda.get_device_capability() != (10, 3):
+        return "plain"
+    REST
+"""
+ABILITY = """\
+import torch
+
+def has_sm100_SUFFIX():
+    return torch.cuda.get_device_capability()[0] == 10
+
+def backend(x, dtype):
+    if dtype != "fp8" or not has_sm100_SUFFIX():
+        return "one"
+    return "two"
+"""
+
+
+@pytest.mark.parametrize(("name", "advice"), [("attention_sm120.py", "leave"), ("attention.py", "widen-needs-tuning")])
+def test_a_file_for_some_chips_may_ask_for_them(name: str, advice: str, tmp_path: Path) -> None:
+    assert _only(tmp_path, name, CONTRACT, "sm_103")[1] == advice
+
+
+@pytest.mark.parametrize(
+    ("rest", "found"),
+    [("kernel = tuned(x)\n    return kernel.run(x)", 0), ('return "none"', 1)],  # the work begins for 10.3, or ends
+)
+def test_who_is_named_to_go_on_is_not_shut_out(rest: str, found: int, tmp_path: Path) -> None:
+    assert len(_found(tmp_path, "backend.py", EXCEPTION.replace("REST", rest), "sm_103")) == found
+
+
+@pytest.mark.parametrize(("suffix", "found"), [("supported", 0), ("quirk", 1)])
+def test_the_arm_of_those_who_lack_an_ability_is_no_loss(suffix: str, found: int, tmp_path: Path) -> None:
+    text = ABILITY.replace("has_sm100_SUFFIX", f"is_sm100_{suffix}")
+    assert len([f for f in _found(tmp_path, "backend.py", text, "sm_103") if f.place.line > 5]) == found

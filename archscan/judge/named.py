@@ -19,7 +19,12 @@ _NAMED = frozenset({*LISTS, Kind.WINDOW, Kind.MACRO_DEFINITION})  # gates whose 
 def foreign(weighed: Weighed) -> Advised | None:
     """What is behind it is named for other chips."""
     case = weighed.case
-    named = named_for_others(weighed) or _ships_for_others(weighed) or _refused_for_others(weighed)
+    named = (
+        named_for_others(weighed)
+        or _ships_for_others(weighed)
+        or _refused_for_others(weighed)
+        or _asserted_by_file(weighed)
+    )
     if not named or (case.needs.sure and not _file_for_others(weighed)):
         return None
     why = "what is behind it is named for other chips"
@@ -115,6 +120,17 @@ def _file_for_others(weighed: Weighed) -> bool:
     near = "/".join(weighed.case.gate.path.rsplit("/", _FOLDERS + 1)[-_FOLDERS - 1 :])
     named = chips_named(near, weighed.catalog)
     return bool(named) and not any(sm // 10 == weighed.selection.major for sm in named)
+
+
+def _asserted_by_file(weighed: Weighed) -> bool:
+    """Whether a file of the chips that are let in asks for them: `sm100_mla.py` keeps others out of what it is for."""
+    shut = weighed.case.shut
+    if shut is None or not _file_for_others(weighed):
+        return False
+    taken = weighed.catalog.universe.sms(shut.missed.yes & weighed.selection.peers)
+    near = "/".join(weighed.case.gate.path.rsplit("/", _FOLDERS + 1)[-_FOLDERS - 1 :])
+    named = {_generation(sm) for sm in chips_named(near, weighed.catalog)}
+    return {_generation(sm) for sm in taken} <= named
 
 
 def _is_datacenter(text: str, weighed: Weighed) -> bool:

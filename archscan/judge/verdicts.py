@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from archscan.judge.branches import REST, Branch, same_result
+from archscan.judge.words import numbered
 from archscan.model.gate import Does, Gate
 from archscan.model.target import Selection, Universe
 
@@ -177,12 +178,19 @@ _NEGATED = re.compile(r"\s*(?:!|not )\s*[A-Za-z_][\w.:>-]*\(.*\)\s*$")  # a pred
 
 def _is_ours(gate: Gate, gets: Branch, selection: Selection, universe: Universe) -> bool:
     """Whether what no condition names is for the target's generation alone: `if (!is_ours(device)) the general way`."""
-    ours = {sm // 10 for sm in universe.sms(gets.yes)} == {selection.major}
-    return gets.works and ours and any(_NEGATED.match(arm.condition) for arm in gate.arms)
+    if not gets.works or {sm // 10 for sm in universe.sms(gets.yes)} != {selection.major}:
+        return False
+    other = rf"!=\s*[(\"']?{numbered(selection.sm)}"  # gets no more than a constant, and here the work begins
+    first = gate.arms[0].effect
+    constant = first.does is Does.RETURNS and "(" not in (first.value or "")
+    begins = constant and (gets.effect.does is Does.WORK or "(" in (gets.effect.value or ""))
+    conditions = [arm.condition for arm in gate.arms]
+    return any(_NEGATED.match(c) or (begins and re.search(other, c)) for c in conditions)
 
 
-_ABLE = re.compile(
-    r"(?:\bnot\s+|!\s*)(?:\w+\.)*_?(?:use|uses|can|has|have|enable|supports?)_\w+(?:\([^()]*\))?\s*\)*\s*$"
+_ABLE = re.compile(  # a negated ability, alone or as one of several questions
+    r"(?:\bnot\s+|!\s*)(?:\w+\.)*_?(?:(?:use|uses|can|has|have|enable|supports?)_\w+|\w+_(?:supported|available|enabled))"
+    r"(?:\([^()]*\))?\s*\)*\s*(?:$|\bor\b|\|\|)"
 )
 
 
