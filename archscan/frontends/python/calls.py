@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.classes import attribute, row
+from archscan.frontends.python.classes import attribute, evaluated, row
 from archscan.frontends.python.frames import MISSING, Frame, Lazy, Outcome
 from archscan.frontends.python.lanewise import common_to, items_of, logical, truth_of
 from archscan.frontends.python.operations import (
@@ -85,7 +85,10 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
     if isinstance(callee, FuncV) and not _worth(interpreter, callee, [*positional, *keywords.values()], frame):
         known = _by_name(interpreter, name, text(function), node)
         return Outcome(Unknown((oneline(node, 60),)) if known is MISSING else known)
-    if isinstance(callee, (FuncV, PartialV, ClassV)):
+    if isinstance(callee, ClassV):  # what an object is made of is evaluated when it is asked for
+        named = {k: Lazy(v, frame) for k, v in keywords.items()}
+        return interpreter.invoke(callee, tuple(Lazy(a, frame) for a in positional), named)
+    if isinstance(callee, (FuncV, PartialV)):
         args = tuple(interpreter.evaluate(a, frame) for a in positional)
         kw = {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}
         outcome = interpreter.invoke(callee, args, kw)
@@ -355,7 +358,7 @@ def _of_dict(interpreter: Interpreter, method: BuiltinMethod, unknown: Value) ->
     """What a table holds: its keys, values or pairs."""
     if method.owner.open or method.name not in ("keys", "values", "items"):
         return unknown
-    rows = [(k, interpreter.evaluate(v.node, v.frame) if isinstance(v, Lazy) else v) for k, v in method.owner.rows]
+    rows = [(k, evaluated(interpreter, v)) for k, v in method.owner.rows]
     return ListV(row if method.name == "items" else row[method.name == "values"] for row in rows)
 
 

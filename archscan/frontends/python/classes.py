@@ -96,8 +96,13 @@ def row(interpreter: Interpreter, table: DictV, key: Value, default: Value) -> V
     for known, value in table.rows:
         hit = pairwise(interpreter.lanes, "==", key, known) if not isinstance(known, (Unknown, Split)) else False
         if hit is True:
-            return interpreter.evaluate(value.node, value.frame) if isinstance(value, Lazy) else value
+            return evaluated(interpreter, value)
     return Unknown(("table",)) if table.open else default
+
+
+def evaluated(interpreter: Interpreter, value: Value) -> Value:
+    """The value of a table's row or an object's field, which may have waited until it was asked for."""
+    return interpreter.evaluate(value.node, value.frame) if isinstance(value, Lazy) else value
 
 
 def class_member(interpreter: Interpreter, cls: ClassV, name: str, receiver: Value) -> Value:
@@ -141,7 +146,7 @@ def mro(interpreter: Interpreter, cls: ClassV, seen: tuple[ClassV, ...] = ()) ->
 def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) -> Value:
     """An attribute of an object: constructor fields, `self.x` of __init__, then the class, then other methods."""
     if name in instance.fields:
-        return instance.fields[name]
+        return evaluated(interpreter, instance.fields[name])
     classes = mro(interpreter, instance.cls)
     for owner in classes:
         frame = interpreter.class_frame(owner)

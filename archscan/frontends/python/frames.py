@@ -54,7 +54,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lazy:
-    """The value of a table row, evaluated when it is asked for."""
+    """The value of a table row or of an object's field, evaluated when it is asked for."""
 
     node: Node
     frame: Frame
