@@ -111,6 +111,19 @@ TORCH_LIBRARY(lib, ops) {
     assert found == [("gemm", "gemm", 3), ("gemm_entry", "gemm", 5), ("norm_cuda", "norm", 6)]
 
 
+def test_methods_of_a_bound_class() -> None:
+    code = b"""
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  pybind11::class_<ns::Buffer>(m, "Buffer")
+      .def(pybind11::init<int>())
+      .def("send", &ns::Buffer::send, py::arg("x"), py::arg("n") = f(1))
+      .def("receive", &ns::Buffer::receive);
+}
+"""
+    found = _found(cuda_links(code, "a.cpp"), LinkKind.REGISTERS)
+    assert found == [("send", "send", 5), ("receive", "receive", 6)]
+
+
 def test_hostile_bytes_do_no_harm() -> None:
     noise = b'\xff\x00"' * 1000 + b"gen_jit_spec(" * 200 + b"#include \xff\n" + b"(" * 5000
     assert isinstance(python_links(noise, "x.py"), tuple)

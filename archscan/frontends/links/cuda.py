@@ -12,7 +12,7 @@ _TYPED_EXPORT = re.compile(rb"TVM_FFI_DLL_EXPORT_TYPED_FUNC\(\s*(\w+)\s*,\s*([\w
 _TORCH_LIBRARY = re.compile(
     rb"TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?\(\s*(\w+)|TORCH_LIBRARY(?:_FRAGMENT)?_EXPAND\(\s*(\w+)"
 )
-_MODULE_MEMBER = re.compile(rb"""\.(?:def|impl)\(\s*"([\w:]+)[^"]*"([^;{}]{0,400}?)\)\s*;""")
+_MODULE_MEMBER = re.compile(rb"""\.(?:def|impl)\(\s*"([\w:]+)[^"]*"([^;{}]{0,400}?)\)\s*(?=[;.])""")
 _IMPLEMENTATION = re.compile(
     rb"""(?:&\s*|TORCH_FN\(\s*)([A-Za-z_][\w:]*)|,\s*(?!\w*::k[A-Z])([A-Za-z_][\w:]*)(?!\w*\s*\()"""
 )
