@@ -34,7 +34,7 @@ _NAMED_SOURCES = re.compile(
 )
 _LONGEST_LIST = 1 << 16  # bytes of a list of sources
 _MOST_STATEMENTS = 100  # that add to one
-_BEFORE = 300  # bytes looked back from a source for the call that gets it
+_BEFORE = 300  # bytes looked back from a source for the call that gets it, from a value for its name
 _GLOB = re.compile(rb"""\br?glob\(""")
 _ASSIGNMENT = re.compile(rb"^[ \t]*(\w+)[ \t]*=(?!=)([^\n]*)", re.M)
 _OWNER = re.compile(rb"([\w.]*\([^()\n]*\)|[\w.]+)\.\Z")
@@ -42,6 +42,7 @@ _PIECE = re.compile(rb"""[fFrR]{0,2}["']([^"'\n]*)["']|(?<![\w.])([A-Za-z_]\w*)(
 _SOURCE_SUFFIX = re.compile(r"\.(?:cuh?|cpp|cc|cxx|c|\*)\Z")
 _SOURCES_ARGUMENT = re.compile(rb"""(?<!\w)sources\s*=\s*([A-Za-z_]\w*)""")
 _SECOND_ARGUMENT = re.compile(rb"""[^,()=]*,\s*([A-Za-z_]\w*)\s*[,)]""")
+_GIVEN_TO = re.compile(rb"(?<![\w.])(\w+)[ \t]*=[ \t]*\Z")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _DIRECTORY = re.compile(rb"""^(\w*DIR\w*)[^=\n]*=[^\n]*?((?:/[ \t]*["'][^"'\n]+["'][ \t]*)+)\r?$""", re.M)
 
@@ -89,7 +90,8 @@ def builders_of(packages: Mapping[str, Any]) -> tuple[str, ...]:
 def links(data: bytes, path: str, builders: Sequence[str] = ()) -> tuple[Link, ...]:
     """Extension modules built in a Python file, with sources and exports, and the named directories they lie in."""
     found = list(_directories(data)) if b"_DIR" in data else []
-    names = dict.fromkeys((*builders, *_imported_builders(data, builders), *_like_builders(data)))
+    named = [builder for builder in builders if builder.rpartition(".")[2].encode() in data]
+    names = dict.fromkeys((*named, *_imported_builders(data, named), *_like_builders(data)))
     if any(name.encode() in data for name in names):
         found += _built(data, tuple(names))
     return tuple(found)
@@ -99,7 +101,7 @@ def _imported_builders(data: bytes, builders: Sequence[str]) -> Iterator[str]:
     """What the file calls them: `load` of `from torch.utils.cpp_extension import load`, and `X = CUDAExtension`."""
     for builder in builders:
         module, _, name = builder.rpartition(".")
-        if name.encode() not in data or module.encode() not in data:
+        if module.encode() not in data:
             continue
         word = re.escape(name.encode())
         if module:
@@ -107,8 +109,11 @@ def _imported_builders(data: bytes, builders: Sequence[str]) -> Iterator[str]:
             for line in re.finditer(importing, data):
                 for named in re.finditer(rb"(?<!\w)%s(?:\s+as\s+(\w+))?(?!\w)" % word, line[1]):
                     yield (named[1] or name.encode()).decode()
-        for alias in re.finditer(rb"(?<![\w.])(\w+)[ \t]*=[ \t]*%s[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)" % word, data):
-            yield alias[1].decode()
+        # a search for the name itself: one for any word before `=` tries every word of the file
+        for at in re.finditer(rb"%s[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)" % word, data):
+            alias = _GIVEN_TO.search(data, max(0, at.start() - _BEFORE), at.start())
+            if alias is not None:
+                yield alias[1].decode()
 
 
 def _like_builders(data: bytes) -> Iterator[str]:
