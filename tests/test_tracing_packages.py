@@ -197,6 +197,26 @@ def test_gates_further_down_are_on_the_way(tmp_path: Path, catalog: Catalog) -> 
     assert _with(chain, "shut") == [("a.py", 5)]
 
 
+def test_methods_of_the_classes_that_a_class_extends(tmp_path: Path, catalog: Catalog) -> None:
+    base = (
+        "import torch\n\n\nclass Base:\n    def check(self):\n"
+        "        if torch.cuda.get_device_capability()[0] != 9:\n            raise RuntimeError('no')\n"
+        "        return self.pick()\n\n    def pick(self):\n        return 1\n"
+    )
+    own = "from .base import Base\n\n\nclass Middle(Base):\n    pass\n\n\n"
+    own += "class Model(Middle):\n    def run(self):\n        return self.check()\n"
+    (chain,) = _chains(
+        "Model.run", {"lib/__init__.py": "", "lib/base.py": base, "lib/model.py": own}, tmp_path, catalog
+    )
+    assert _with(chain, "shut") == [("base.py", 6)]
+
+
+def test_classes_that_extend_each_other_end(tmp_path: Path, catalog: Catalog) -> None:
+    code = "class A(B):\n    def run(self):\n        return self.missing()\n\n\nclass B(A):\n    pass\n"
+    (chain,) = _chains("A.run", {"lib/a.py": code}, tmp_path, catalog)
+    assert chain.sentence.startswith("no gate on the way")
+
+
 def _modules(code: str, files: list[str], catalog: Catalog) -> dict[str, tuple[str, ...]]:
     found = python_links(code.encode(), "setup.py", builders_of(catalog.packages))
     return {e.name: e.sources for e in extensions({"setup.py": found}, Paths(["setup.py", *files]))}

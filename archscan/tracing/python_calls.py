@@ -64,6 +64,7 @@ class Function:
     end_line: int
     is_class: bool
     decorators: tuple[str, ...] = ()  # names in its decorators
+    bases: tuple[str, ...] = ()  # dotted, of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +222,7 @@ class _Reader:
                 node.end_point[0] + 1,
                 inner.type == "class_definition",
                 tuple(sorted(names)),
+                _bases(inner),
             )
         )
         inside: tuple[Guard, ...] = guards if inner.type == "class_definition" else ()
@@ -290,6 +292,11 @@ class _Reader:
             for child in node.named_children[:1]:
                 if child.type not in ("identifier",):
                     self.expression(child, scope, guards, depth + 1)
+
+
+def _bases(node: Node) -> tuple[str, ...]:
+    listed = node.child_by_field_name("superclasses")
+    return tuple(filter(None, (_dotted(base) for base in listed.named_children))) if listed is not None else ()
 
 
 def _operands(node: Node, guards: tuple[Guard, ...]) -> Iterator[tuple[Node, tuple[Guard, ...]]]:

@@ -231,8 +231,12 @@ class PythonGraph:
         return (_File(inner),) if inner else ()
 
     def _of_class(self, cls: Fn, name: str, depth: int) -> tuple[Entity, ...]:
+        """A method or attribute of an object, from its class or else from the classes that it extends."""
         if f"{cls.name}.{name}" in self.code.outline(cls.path).by_name:
             return (Fn(cls.path, f"{cls.name}.{name}"),)
+        return self._set_in_class(cls, name, depth) or self._inherited(cls, name, depth)
+
+    def _set_in_class(self, cls: Fn, name: str, depth: int) -> tuple[Entity, ...]:
         found: dict[Entity, None] = {}
         if b"." + name.encode() not in self.code.data(cls.path):
             return ()
@@ -240,6 +244,14 @@ class PythonGraph:
             if value.name == "." + name and value.expression and value.scope.startswith(cls.name + "."):
                 found.update(dict.fromkeys(self.resolve(cls.path, value.scope, value.expression, depth + 1)))
         return tuple(found)
+
+    def _inherited(self, cls: Fn, name: str, depth: int) -> tuple[Entity, ...]:
+        function = self.function(cls)
+        for base in function.bases if function and depth <= _DEPTH else ():
+            for entity in self.resolve(cls.path, cls.name.rpartition(".")[0], base, depth + 1):
+                if isinstance(entity, Fn) and entity != cls and (found := self._of_class(entity, name, depth + 1)):
+                    return found
+        return ()
 
     def _called(self, entities: tuple[Entity, ...], depth: int) -> tuple[Entity, ...]:
         found: dict[Entity, None] = {}
@@ -305,6 +317,13 @@ class PythonGraph:
             if imports and not call.mention and not self.resolve(fn.path, fn.name, call.callee):
                 found.update(self._not_scanned(item, fn.path) for item in imports)
         return found - sys.stdlib_module_names - {""}
+
+    def on_unknown_objects(self, fn: Fn) -> int:
+        """How many calls of methods in a function could be of anything: arguments, and what unscanned code returns."""
+        module = self.code.module(fn.path)
+        calls = [c for c in module.calls_by_caller.get(fn.name, ()) if not c.mention and "." in c.callee]
+        own = [c for c in calls if c.callee.partition(".")[0].removesuffix("()") not in module.imported]
+        return sum(not self.resolve(fn.path, fn.name, c.callee) for c in own)
 
     def _not_scanned(self, item: Import, path: str) -> str:
         """What an import names if no such file was scanned: all of it below a scanned package, else the package."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from archscan.model.report import Chain, Report, Step
+from archscan.reporting.words import counted
 from archscan.tracing.code import Code
 from archscan.tracing.compiled import Compiled
 from archscan.tracing.modules import Extension, is_for_all
@@ -325,6 +326,9 @@ class _Tracer:
         outside = sorted({name for fn in passed for name in self.graph.outside(fn)})
         if outside:
             yield f"called on the way, not scanned and so not followed: {', '.join(outside)}"
+        unknown = sum(self.graph.on_unknown_objects(fn) for fn in passed)
+        if unknown:
+            yield f"{counted(unknown, 'call')} on objects of unknown class not followed"
         if len(passed) >= _NODES:
             yield f"only the first {_NODES} functions on the way down were followed"
 
