@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.macros import defined_name, parse_define
@@ -21,6 +21,7 @@ class Definitions:
 
     depends_on: frozenset[str]
     lines: tuple[int, ...]
+    is_default: bool  # some definition holds only where the macro is not defined yet: a build may define it
 
 
 def needed_names(files: Iterable[Sequence[Directive]]) -> tuple[frozenset[str], frozenset[str]]:
@@ -65,7 +66,7 @@ def definitions(
     events: Sequence[Directive], guards: frozenset[int], needed: frozenset[str]
 ) -> Mapping[str, Definitions]:
     """Every needed macro that the file defines or undefines."""
-    found: dict[str, tuple[set[str], list[int]]] = {}
+    found: dict[str, _Found] = {}
     stack: list[tuple[tuple[str, ...], int]] = []
     for event in events:
         if event.name in OPENERS:
@@ -79,18 +80,26 @@ def definitions(
                 stack[-1] = (stack[-1][0] + names_in(event.text), event.line)
         elif defined_name(event.text) in needed:
             _record(found, stack, event)
-    return {name: Definitions(frozenset(depends), tuple(lines)) for name, (depends, lines) in found.items()}
+    return {n: Definitions(frozenset(f.depends), tuple(f.lines), f.is_default) for n, f in found.items()}
 
 
-def _record(
-    found: dict[str, tuple[set[str], list[int]]], stack: list[tuple[tuple[str, ...], int]], event: Directive
-) -> None:
+@dataclass(slots=True)
+class _Found:
+    """A macro while its file is read."""
+
+    depends: set[str] = field(default_factory=set)
+    lines: list[int] = field(default_factory=list)
+    is_default: bool = False
+
+
+def _record(found: dict[str, _Found], stack: list[tuple[tuple[str, ...], int]], event: Directive) -> None:
     parsed = parse_define(event.text) if event.name == "define" else None
     name = parsed[0] if parsed else defined_name(event.text)
-    depends, lines = found.setdefault(name, (set(), []))
+    macro = found.setdefault(name, _Found())
     for names, _ in stack:
-        depends.update(names)
+        macro.depends.update(names)
+        macro.is_default = macro.is_default or name in names
     if parsed:
-        depends.update(mentioned(parsed[1]))
-        lines.append(stack[-1][1] if stack and stack[-1][1] else event.line)
-    depends.discard(name)
+        macro.depends.update(mentioned(parsed[1]))
+        macro.lines.append(stack[-1][1] if stack and stack[-1][1] else event.line)
+    macro.depends.discard(name)

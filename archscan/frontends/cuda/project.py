@@ -42,6 +42,7 @@ class MacroTable:
     derived: frozenset[str]
     features: frozenset[str]  # these, and the macros that their definitions hang on
     tracked: frozenset[str]  # every macro whose value may decide where a gate is reached
+    defaults: frozenset[str]  # macros with a definition for where nothing else defines them: build flags
     exports: dict[str, dict[str, Export]]  # macro -> file -> what it is there
     includes: Includes
     sites: dict[str, tuple[tuple[str, int], ...]]  # macro -> (file, line)
@@ -94,7 +95,8 @@ class _FromProject(Outside):
         if reached:  # in a cycle of includes, which of two files comes first hangs on where it is entered
             cyclic = any(table.includes.reaches(p, self.path) for p in reached)
             return _joined(list(reached.values()), Via.PROJECT_TABLE if cyclic else Via.INCLUDES)
-        if name not in table.features:
+        alone = len(exports) == 1 and name not in table.defaults
+        if name not in table.features and not (alone and self.path in exports):
             return None
         if self.path in exports:  # nothing before its own definition, unless a cycle of includes brings it in first
             cyclic = table.includes.reaches(self.path, self.path)
@@ -124,6 +126,7 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: E
         derived=derived,
         features=features,
         tracked=tracked,
+        defaults=frozenset(name for macros in defined.values() for name, m in macros.items() if m.is_default),
         exports={},
         includes=includes,
         sites=_sites(defined, derived),
