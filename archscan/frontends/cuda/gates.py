@@ -62,7 +62,7 @@ def directive_facts(
         return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
     environment = Environment(compiler, table.outside(path, compiler))
     maker = _Maker(path, index, table, environment, evaluator, None if index.brief else features)
-    walk = Walk(environment, evaluator, index.guards, Stop(index.size, index.last_line + 1), table.needed)
+    walk = Walk(environment, evaluator, index.settled, Stop(index.size, index.last_line + 1), table.needed)
     gates, undecided = [], list(index.undecided)
     budget = _LOOKS * (index.size + 10_000)
     for chain in walk.chains(events):

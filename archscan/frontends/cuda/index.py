@@ -18,7 +18,7 @@ from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.macros import defined_name
 from archscan.frontends.cuda.scopes import Function, Scopes
-from archscan.frontends.cuda.structure import Conditional, structure
+from archscan.frontends.cuda.structure import Conditional, Settled, structure
 from archscan.frontends.cuda.target_macros import TargetCall, target_calls
 from archscan.frontends.cuda.tokens import names_in
 from archscan.model.facts import Undecided
@@ -57,7 +57,7 @@ class DirectiveIndex:
     """The preprocessor's side of a file."""
 
     events: Events  # conditionals, #define, #undef
-    guards: frozenset[int]
+    settled: Settled
     candidates: dict[int, Surroundings]  # by offset of the opening directive
     call_scopes: dict[int, Scope]  # of target macros, by offset
     excerpts: tuple[Excerpt, ...]
@@ -79,14 +79,14 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
     directives = scan(data)
     shape = structure(directives, len(data))
     events = Events(d for d in directives if d.name in _EVENTS)
-    candidates = [c for c in shape.conditionals if c.start not in shape.guards and _may_matter(c, compiler)]
+    candidates = [c for c in shape.conditionals if c.start not in shape.settled.guards and _may_matter(c, compiler)]
     torn = [c for c in candidates if not c.closed] if template else []
     candidates = [c for c in candidates if c.closed or not template]
     calls = target_calls(data)
     ranges = sorted([(c.start, c.end) for c in candidates] + [(c.start, c.end) for c in calls])
     return DirectiveIndex(
         events=events,
-        guards=shape.guards,
+        settled=shape.settled,
         candidates=_surroundings(data, candidates, events, brief, compiler),
         call_scopes={} if brief else _call_scopes(data, calls, compiler),
         excerpts=tuple(_excerpts(data, ranges, 0 if brief else LINES_ABOVE)),

@@ -122,6 +122,14 @@ def resolved(state: State, base: State) -> State:
     return state_of(parts)
 
 
+def replaced(state: State, old: Definition, new: Definition) -> State:
+    """The state with one definition put in place of another."""
+    parts: dict[Definition, int] = {}
+    for definition, mask in state.parts:
+        _add(parts, new if definition == old else definition, mask)
+    return state_of(parts)
+
+
 def joined(states: list[State]) -> State:
     """What a macro is when the files that define it are all included: one live body wins, several make it SOME."""
     parts: dict[Definition, int] = {}

@@ -18,6 +18,7 @@ from archscan.frontends.cuda.environment import Compiler, names_architecture
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.cuda.index import DirectiveIndex
 from archscan.frontends.cuda.macros import State, joined
+from archscan.frontends.cuda.structure import Settled
 from archscan.frontends.cuda.tokens import names_in
 from archscan.frontends.cuda.walk import Environment, Outside, Walk, weaker
 from archscan.model.gate import Related, Role, Via
@@ -113,7 +114,7 @@ def _joined(exports: list[Export], via: Via) -> tuple[State, Via]:
 def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: Evaluator) -> MacroTable:
     """The table of a project from the indexes of its files."""
     needed, pasted = needed_names(index.events for index in indexes.values())
-    defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.guards, needed))}
+    defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.settled.guards, needed))}
     dependencies = _dependencies(defined)
     derived = _derived(dependencies) | {n for n in needed if compiler.is_derived_elsewhere(n)}
     asking = frozenset(path for path, index in indexes.items() if is_asked(index.events, derived))
@@ -137,7 +138,7 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: E
         asking=asking,
     )
     programs = {
-        p: _Program(defining(indexes[p].events, tracked), indexes[p].guards)
+        p: _Program(defining(indexes[p].events, tracked), indexes[p].settled)
         for p, d in defined.items()
         if not tracked.isdisjoint(d)
     }
@@ -238,7 +239,7 @@ class _Program:
     """The directives of a file that decide its tracked macros: their definitions and the conditionals around them."""
 
     events: tuple[Directive, ...]
-    guards: frozenset[int]
+    settled: Settled
 
 
 class _Ran(NamedTuple):
@@ -272,7 +273,7 @@ def _settled(
 def _run(path: str, program: _Program, table: MacroTable, compiler: Compiler, evaluator: Evaluator) -> _Ran:
     """What the tracked macros of a file are, given the table so far."""
     environment = Environment(compiler, table.outside(path, compiler))
-    for _ in Walk(environment, evaluator, program.guards).chains(program.events):
+    for _ in Walk(environment, evaluator, program.settled).chains(program.events):
         pass
     exports = {name: Export(state, environment.local_via[name]) for name, state in environment.local.items()}
     return _Ran(exports, environment.asked)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archscan.frontends.cuda.conditions import condition_text
-from archscan.frontends.cuda.directives import OPENERS, Directive
+from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.macros import defined_name
 
 _MIDDLE = frozenset({"elif", "elifdef", "elifndef", "else"})
@@ -46,11 +46,20 @@ class Conditional:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """What the layout of a file says of conditions, by the offset of their directives."""
+
+    guards: frozenset[int] = frozenset()  # true when the file is first read
+    required: frozenset[int] = frozenset()  # every other arm of the chain is an #error
+    refused: frozenset[int] = frozenset()  # an #error beside a required arm
+
+
+@dataclass(frozen=True, slots=True)
 class Structure:
-    """The conditionals of a file in source order, where the include guards begin, and remarks on what is unbalanced."""
+    """The conditionals of a file in source order, what its layout settles, and remarks on what is unbalanced."""
 
     conditionals: tuple[Conditional, ...]
-    guards: frozenset[int]
+    settled: Settled
     problems: tuple[str, ...]
 
 
@@ -78,12 +87,33 @@ def structure(directives: Sequence[Directive], size: int) -> Structure:
         problems.append(f"unbalanced #{chain[0].name} at line {chain[0].line}")
         found.append(_conditional(chain, size, size, len(open_), False))
     found.sort(key=lambda c: c.start)
-    return Structure(tuple(found), include_guards(directives), tuple(problems))
+    return Structure(tuple(found), settled(directives), tuple(problems))
 
 
 def _conditional(chain: list[Directive], body_end: int, end: int, depth: int, closed: bool) -> Conditional:
     ends = [d.start for d in chain[1:]] + [body_end]
     return Conditional(tuple(Branch(d, d.end, e) for d, e in zip(chain, ends, strict=True)), end, depth, closed)
+
+
+def settled(directives: Sequence[Directive]) -> Settled:
+    """What include guards and requirements settle."""
+    required: set[int] = set()
+    refused: set[int] = set()
+    open_: list[list[tuple[Directive, bool]]] = []  # the arms of each, and whether an #error stands in them
+    for directive in directives:
+        if directive.name in OPENERS:
+            open_.append([(directive, False)])
+        elif directive.name in _MIDDLE and open_:
+            open_[-1].append((directive, False))
+        elif directive.name == "error" and open_:
+            open_[-1][-1] = (open_[-1][-1][0], True)
+        elif directive.name == "endif" and open_:
+            arms = open_.pop()
+            working = [arm.start for arm, fails in arms if not fails]
+            if len(working) == 1 and len(arms) > 1 and arms[-1][0].name == "else":
+                required.update(working)
+                refused.update(arm.start for arm, fails in arms if fails)
+    return Settled(include_guards(directives), frozenset(required), frozenset(refused))
 
 
 def include_guards(directives: Sequence[Directive]) -> frozenset[int]:
@@ -92,7 +122,7 @@ def include_guards(directives: Sequence[Directive]) -> frozenset[int]:
     Either `#ifndef X` around the whole file that begins with `#define X`, or the same anywhere if X is defined as
     nothing (`#define USE_X 1` may well be the default of a flag), for the first time, and more than that follows.
     """
-    code = [d for d in directives if d.name != "include"]
+    code = [d for d in directives if d.name in CONDITIONALS or d.name in _DEFINING]
     found: set[int] = set()
     first: dict[str, Directive] = {}
     open_: list[tuple[Directive, Directive | None]] = []  # what opens, and the definition if it may be a guard

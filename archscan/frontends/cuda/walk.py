@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from archscan.frontends.cuda.conditions import Answer, Evaluator, condition_text
@@ -19,9 +19,14 @@ from archscan.frontends.cuda.macros import (
     defined_name,
     parse_define,
     redefined,
+    replaced,
     resolved,
     uniform,
 )
+from archscan.frontends.cuda.macros import (
+    UNKNOWN as MAYBE,
+)
+from archscan.frontends.cuda.structure import Settled
 from archscan.model.gate import Via
 from archscan.model.truth import UNKNOWN, Truth, always
 
@@ -162,14 +167,14 @@ class Walk:
         self,
         environment: Environment,
         evaluator: Evaluator,
-        guards: frozenset[int] = frozenset(),
+        settled: Settled | None = None,
         end: Stop | None = None,
         needed: frozenset[str] | None = None,
     ) -> None:
         """`needed`: the macros whose definitions matter (None = all)."""
         self.environment = environment
         self.evaluator = evaluator
-        self.guards = guards
+        self.settled = settled or Settled()
         self.end = end or _NOWHERE
         self.everything = evaluator.everything
         self.points: list[Point] = []
@@ -200,7 +205,7 @@ class Walk:
         return self._frames[-1].live if self._frames else self._always
 
     def _open(self, event: Directive) -> None:
-        guard = event.start in self.guards
+        guard = event.start in self.settled.guards
         none = Truth(0, self.everything)
         if self._frames:
             o = self._frames[-1]
@@ -254,6 +259,8 @@ class Walk:
     def _arm(self, frame: _Frame, event: Directive) -> None:
         condition = "" if event.name == "else" else condition_text(event.name, event.text)
         answer, via = (Answer(self._always), Via.FILE) if frame.guard or not condition else self._answer(condition)
+        if answer.blame and (event.start in self.settled.required or event.start in self.settled.refused):
+            answer = self._required(event, condition, answer)
         via = weaker(via, frame.live_via if frame.arms else frame.via)
         own = answer.truth
         truth = frame.reach & own & ~frame.earlier
@@ -275,6 +282,23 @@ class Walk:
                 via = weaker(via, self.environment.via(name))
             found = self._answers[condition] = (answer, via)
         return found
+
+    def _required(self, event: Directive, condition: str, answer: Answer) -> Answer:
+        """The answer if every other arm is an #error, or this one is and all others but one.
+
+        Whatever compiles takes the arm that works: if flags that nobody sets lead there, nothing else can be meant.
+        """
+        open_ = answer.truth.unknown(self.everything)
+        open_ &= ~self._architectural(answer, open_)
+        unset = self.evaluator.answer(condition, self._unset).truth
+        yes = answer.truth.yes | (open_ & unset.yes if event.start in self.settled.required else 0)
+        no = answer.truth.no | (open_ & unset.no if event.start in self.settled.refused else 0)
+        return replace(answer, truth=Truth(yes, no))
+
+    def _unset(self, name: str) -> State:
+        """The state of a macro if what nobody is known to define is not defined."""
+        state = self.environment.lookup(name)
+        return replaced(state, MAYBE, UNDEFINED) if state.where(MAYBE) else state
 
     def _record(
         self,
