@@ -85,7 +85,7 @@ class _FromProject(Outside):
     def behind(self, name: str) -> tuple[str, ...]:
         return self.table.flags_behind(name)
 
-    def state(self, name: str) -> tuple[State, Via] | None:
+    def state(self, name: str, touched: bool) -> tuple[State, Via] | None:
         table = self.table
         if name == "CUDA_VERSION":
             return (self.compiler.cuda_version(), Via.INCLUDES) if table.includes.names(self.path, _CUDA_H) else None
@@ -99,7 +99,10 @@ class _FromProject(Outside):
         alone = len(exports) == 1 and name not in table.defaults
         if name not in table.features and not (alone and self.path in exports):
             return None
-        if self.path in exports:  # nothing before its own definition, unless a cycle of includes brings it in first
+        if self.path in exports:  # nothing before its own definition, unless who includes it defines it before
+            before = [e for p, e in exports.items() if p != self.path and table.includes.reaches(p, self.path)]
+            if before and not touched:
+                return _joined(before, Via.PROJECT_TABLE)
             cyclic = table.includes.reaches(self.path, self.path)
             return self.compiler.undefined, Via.PROJECT_TABLE if cyclic else Via.FILE
         return _joined(list(exports.values()), Via.PROJECT_TABLE)

@@ -39,9 +39,10 @@ def weaker(one: Via, other: Via) -> Via:
 
 
 class Outside:
-    """What a file takes from elsewhere: the state of a macro that it has not touched. This one knows nothing."""
+    """What a file takes from elsewhere. This one knows nothing."""
 
-    def state(self, name: str) -> tuple[State, Via] | None:
+    def state(self, name: str, touched: bool) -> tuple[State, Via] | None:
+        """The state of a macro before the file says anything of it. `touched`: it is asked for only after that."""
         return None
 
     def behind(self, name: str) -> tuple[str, ...]:
@@ -85,7 +86,10 @@ class Environment:
         found = self._base.get(name)
         if found is None:
             settled = self.compiler.state(name)
-            found = (settled, Via.FILE) if settled else self.outside.state(name) or (self.compiler.unknown, Via.FILE)
+            if settled is None:
+                found = self.outside.state(name, name in self.local) or (self.compiler.unknown, Via.FILE)
+            else:
+                found = (settled, Via.FILE)
             self._base[name] = found
         return found
 
