@@ -73,7 +73,7 @@ def _live_lines(path: Path, text: bytes, command: list[str], roots: Sequence[Pat
     copy, stubs = folder / "main" / path.name, folder / "stubs"
     copy.parent.mkdir(exist_ok=True)
     copy.write_bytes(text)
-    options = ["-iquote", str(path.parent), *(f"-I{root}" for root in roots), "-idirafter", str(stubs)]
+    options = ["-iquote", str(path.parent), *_searched(roots), "-idirafter", str(stubs)]
     for _ in range(_MOST_STUBS):
         run = subprocess.run([*command, *options, "-x", "c++", str(copy)], capture_output=True, check=False)
         missing = _MISSING.search(run.stderr.decode("utf-8", "replace"))
@@ -86,6 +86,13 @@ def _live_lines(path: Path, text: bytes, command: list[str], roots: Sequence[Pat
         stub.parent.mkdir(parents=True, exist_ok=True)
         stub.write_bytes(b"")
     return None
+
+
+def _searched(roots: Sequence[Path]) -> list[str]:
+    """The options for include folders; one that has headers as the standard library names them comes last."""
+    shadowing = [root for root in roots if any(p.is_file() and "." not in p.name for p in root.iterdir())]
+    last = [word for root in shadowing for word in ("-idirafter", str(root))]
+    return [*(f"-I{root}" for root in roots if root not in shadowing), *last]
 
 
 def include_roots(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:

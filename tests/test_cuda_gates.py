@@ -424,3 +424,61 @@ def test_what_is_pasted_to_a_prefix_is_no_flag() -> None:
     test = "#if OS(BSD) && __CUDA_ARCH__ >= 900\n#define USE_IT\n#endif\n#ifdef USE_IT\nint a;\n#endif\n"
     unknowns = gates(header + test)[-1].arms[0].unknowns
     assert unknowns == ("USE_IT",)
+
+
+def required(head: str, tail: str = "#else\n#error needs it\n#endif\n") -> str:
+    """The truth of a test of the architecture in a file that is required to be read in one way."""
+    return words(gates(f"{head}\n#if __CUDA_ARCH__ >= 900\nint a;\n#endif\n{tail}")[-1].arms[0], "sm_89", "sm_90")
+
+
+def test_what_compiles_takes_the_arm_that_is_no_error() -> None:
+    assert required("#if !defined(STABLE_ONLY) && !defined(TARGET_VERSION)") == "ny"
+    assert required("#ifdef STABLE_ONLY\n#error not for that\n#else", "#endif\n") == "ny"
+    assert required("#if STABLE_ONLY > 1\n#error one\n#elif STABLE_ONLY\n#error two\n#else", "#endif\n") == "ny"
+
+
+def test_a_flag_that_must_be_set_stays_unknown() -> None:
+    assert required("#ifdef HEAD_SIZE") == "nu"
+    assert required("#ifndef HEAD_SIZE\n#error set it\n#else", "#endif\n") == "nu"
+    assert required("#if !defined(STABLE_ONLY)", "#endif\n") == "nu"
+    assert required("#if !defined(STABLE_ONLY)", "#else\nint b;\n#endif\n") == "nu"
+    assert required("#if !defined(STABLE_ONLY)", "#elif defined(X)\n#error x\n#endif\n") == "nu"
+    assert required("#if !defined(STABLE_ONLY)", "#elif defined(X)\nint c;\n#else\n#error x\n#endif\n") == "nu"
+    assert required("#if !defined(CUTLASS_ARCH_MMA_SM90_ENABLED)") == "nu"  # a matter of the architecture
+
+
+USES = "#ifdef WIDE\n#if __CUDA_ARCH__ >= 900\nint a;\n#endif\n#endif\n"
+
+
+def test_a_macro_that_only_this_file_sets_is_not_set_before() -> None:
+    assert words(gates(f"{USES}#ifdef OTHER\n#define WIDE\n#endif\n")[0].arms[0], "sm_90") == "n"
+    default = f"{USES}#ifndef WIDE\n#define WIDE\n#endif\n"  # a build may set it
+    assert words(gates(default)[0].arms[0], "sm_90") == "u"
+    two = {"a.cuh": f"{USES}#ifdef OTHER\n#define WIDE\n#endif\n", "b.cu": "#define WIDE\n"}
+    assert words(scan(two)["a.cuh"].gates[0].arms[0], "sm_90") == "u"
+
+
+def test_a_macro_of_who_includes_a_header_holds_in_it() -> None:
+    details = "#ifdef IS_NVCC\n#if __CUDA_ARCH__ >= 900\n#define HAS_TMA\n#endif\n#endif\n"
+    details += "#ifdef IS_OLD\n#define IS_NVCC\n#endif\n"
+    files = {"details.h": details, "target.h": '#define IS_NVCC\n#include "details.h"\n'}
+    files["a.cu"] = '#include "target.h"\n#ifdef HAS_TMA\nint a;\n#endif\n'
+    arm = scan(files)["a.cu"].gates[0].arms[0]
+    assert words(arm, "sm_89", "sm_90") == "ny" and arm.via is Via.PROJECT_TABLE
+
+
+def test_a_call_that_pasting_names_is_expanded_within_a_call() -> None:
+    head = """#define PAIR(x) x
+#define EXPAND(...) __VA_ARGS__
+#define MAKE(a, b) ((a) * 100 + (b))
+#define EVAL_(f, args) f args
+#define EVAL(f, ...) EVAL_(f, (__VA_ARGS__))
+#define AT_LEAST_(version, a, b) (EVAL(MAKE, EXPAND version()) >= MAKE(a, b))
+#define AT_LEAST(name, a, b) AT_LEAST_(VERSION_OF_##name, a, b)
+#define VERSION_OF_NVCC() (__CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__)
+#define VERSION_OF_CLANG() (-1, -1)
+"""
+    test = "#if (AT_LEAST(NVCC, {}) || AT_LEAST(CLANG, 1, 0)) && __CUDA_ARCH__ >= 900\nint a;\n#endif\n"
+    new, old = (gates(head + test.format(v))[-1].arms[0] for v in ("13, 0", "13, 1"))
+    assert words(new, "sm_89", "sm_90") == "ny"
+    assert words(old, "sm_89", "sm_90") == "nn"

@@ -19,6 +19,7 @@ from archscan.frontends.cuda.tokens import Malformed, integer, mentioned, names_
 from archscan.model.truth import Truth
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_PREFIX = re.compile(r"([A-Za-z_]\w*)\s*##")
 _MOST_CLASSES = 96  # more ways to split the universe than that: unknown
 _MOST_WORLDS = 128  # combinations of candidates that are tried
 _MOST_NAMES = 150  # macros behind one condition
@@ -76,7 +77,7 @@ class Evaluator:
             try:
                 found = self._evaluate(condition, states)
             except Unseen as unseen:
-                self._pasted[condition] = (*self._pasted.get(condition, ()), unseen.name)
+                self._pasted[condition] = (*self._pasted.get(condition, ()), *unseen.names)
                 continue
             found = self._answers[key] = replace(found, names=tuple(states))
             return found
@@ -118,11 +119,20 @@ class Evaluator:
             texts = expanded(tokens(condition), macros)
             values = computed(texts, states, mask)
         except Malformed:
+            if unseen := _pasted(condition, macros, states):  # IS(GCC) calls IS_GCC(), which looks like no call before
+                raise Unseen(*unseen) from None
             return self._open(condition, mask)
         yes, no = truth_of(values)
         if values.blame and mask & ~(yes | no):
             yes, no = _agreed(texts, states, mask, values)
         return Answer(Truth(yes, no), values.blame)
+
+
+def _pasted(condition: str, macros: dict[str, Definition], states: dict[str, State]) -> list[str]:
+    """The names that pasting a prefix in a macro's body to a word of the condition makes, if they have no state yet."""
+    pasting = {prefix for macro in macros.values() if "##" in macro.body for prefix in _PREFIX.findall(macro.body)}
+    made = (prefix + word for prefix in sorted(pasting) for word in names_in(condition))
+    return [name for name in dict.fromkeys(made) if name not in states]
 
 
 def _agreed(texts: list[str], states: dict[str, State], mask: int, values: Values) -> tuple[int, int]:

@@ -26,11 +26,11 @@ class Values:
 
 
 class Unseen(Exception):
-    """A name that only token pasting has brought up and whose state is still to be looked up."""
+    """Names that only token pasting has brought up, or may, and whose states are still to be looked up."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    def __init__(self, *names: str) -> None:
+        super().__init__(*names)
+        self.names = names
 
 
 def computed(texts: Sequence[str], states: Mapping[str, State], mask: int) -> Values:
