@@ -45,7 +45,7 @@ BOM = b"\xef\xbb\xbf"
 _HASH = re.compile(rb"\n[ \t\v\f]*(?:#(?![ \t]*pragma\b)|%:)")  # one line in four is a pragma
 _PRAGMA = re.compile(rb"[ \t]*pragma\b")
 _KNOWN = re.compile(  # what may be a directive that is kept; its name may follow a comment or a continuation
-    rb"#[ \t\v\f]*(?:(ifn?def|if|elif|else|endif|define|undef|include|include_next|elifn?def)\b([^\n]*)|[/\\])"
+    rb"#[ \t\v\f]*(?:(ifn?def|if|elif|else|endif|define|undef|include|include_next|elifn?def|error)\b([^\n]*)|[/\\])"
 )
 _BLANKS = b" \t\v\f"
 _HASH_HERE = re.compile(rb"[ \t\v\f]*(?:#|%:)")
