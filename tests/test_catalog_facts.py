@@ -287,3 +287,30 @@ def test_macros_are_checked() -> None:
 def test_what_is_no_yaml_is_said(data: bytes) -> None:
     with pytest.raises(UserError, match=re.escape("x.yaml")):
         reading.parse(data, "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("section", "row", "message"),
+    [
+        ("generations", {"name": "x", "first": 10}, "first and last"),
+        ("kernel_families", {"name": "x", "pattern": "x", "majors": 9}, "list of majors"),
+        ("kernel_families", {"name": "x", "pattern": "(", "majors": [9]}, "pattern"),
+    ],
+)
+def test_names_of_generations_and_kernels_are_checked(section: str, row: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        compile_packages({section: [{**row, "source": "me"}]}, "packages.yaml")
+    assert message in str(caught.value)
+
+
+def test_a_generation_is_known_to_the_front_end_and_to_the_judge() -> None:
+    assert CATALOG.generations["hopper"] == 90
+    assert all(sm in CATALOG.architectures for sm in CATALOG.generations.values())
+
+
+def test_a_chip_and_its_other_number_name_each_other() -> None:
+    raw = yaml.safe_load((FACTS / "architectures.yaml").read_bytes())
+    (thor,) = (entry for entry in raw["architectures"] if entry["sm"] == 110)
+    thor["renamed"] = "100 thor"
+    with pytest.raises(UserError, match="does not name it in turn"):
+        compile_architectures(raw, "architectures.yaml")

@@ -22,6 +22,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "vendored_trees": ("name", "directories", "holds", "files"),
     "build_functions": ("name", "form", "architectures", "result"),
     "jit_builders": ("name",),
+    "generations": ("name", "first", "last"),
     "kernel_families": ("name", "pattern", "majors"),
 }
 GIVES = ("pair", "major", "minor", "sm", "arch", "properties", "target", "text")
@@ -64,5 +65,7 @@ def _rows(raw: Any, section: str, where: str) -> list[dict[str, Any]]:
             one_of(row["gives"], GIVES, f"{place}: gives")
         if section == "kernel_families":
             _check_family(row, place)
+        if section == "generations" and not all(type(row.get(end)) is int for end in ("first", "last")):
+            raise UserError(f"{place}: needs the numbers of its first and last SM")
         rows.append(row)
     return rows

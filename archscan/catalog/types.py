@@ -168,6 +168,13 @@ class Catalog:
     images: dict[str, str] = field(default_factory=dict)  # cubin_a -> this-sm; see architectures.loads
 
     @cached_property
+    def generations(self) -> dict[str, int]:
+        """The first SM of each generation, by its name in lower case."""
+        rows = self.packages.get("generations", ())
+        assert isinstance(rows, list | tuple)
+        return {row["name"].lower(): row["first"] for row in rows}
+
+    @cached_property
     def kernel_families(self) -> tuple[tuple[re.Pattern[str], tuple[int, ...]], ...]:
         """What public kernels of some generations are called, with their majors."""
         rows = self.packages.get("kernel_families", ())

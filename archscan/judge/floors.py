@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
-_GENERATIONS = {
-    "pascal": 60,
-    "volta": 70,
-    "turing": 75,
-    "ampere": 80,
-    "ada": 89,
-    "lovelace": 89,
-    "hopper": 90,
-    "blackwell": 100,
-}
 _CHIP = (
     r"(?:(?:sm|cc)[ _]?(?P<sm>\d{2,3})|(?<![\d.])(?P<major>\d{1,2})\.(?P<minor>\d)(?![\d.]\d|\d)"
-    rf"|(?P<name>{'|'.join(_GENERATIONS)}))"
+    r"|(?P<name>NAMES))"
 )
 _LONGEST = 4000  # characters looked at
 # Bounded, as hostile text would have it tried over and over
@@ -29,12 +20,6 @@ _UP = (
 )
 _LEAST = r"(?:>=|≥|\bat least|\bminimum(?: compute capability)?(?: of| is)?:?) *"
 _NEED = r"\b(?:requires?|needs?|from|since|starting with|introduced (?:in|with)) +"
-_NEEDS = re.compile(rf"{_NEED}{_OF}{_CHIP}", re.I)
-_PATTERNS = (
-    (re.compile(rf"\b{_OF}{_CHIP}{_UP}", re.I), True),
-    (re.compile(rf"{_LEAST}{_OF}{_CHIP}", re.I), True),
-    (_NEEDS, False),
-)
 _SOFTWARE = re.compile(
     r"\b(?:cuda|toolkit|cudnn|cublas\w*|nccl|driver|(?:py)?torch|triton|python|ptx|isa|cutlass|cmake|nvcc|version) +$",
     re.I,
@@ -49,16 +34,27 @@ class Floor(NamedTuple):
     newer: bool  # the text promises it to everything newer as well
 
 
-def floors(text: str) -> Iterator[Floor]:
-    """Every such statement in a text, promises first; versions of software are none."""
+def floors(text: str, generations: dict[str, int]) -> Iterator[Floor]:
+    """Every such statement in a text, promises first; versions of software are none.
+
+    `generations` gives the first SM of each by its name.
+    """
     text = text[:_LONGEST]
-    for pattern, newer in _PATTERNS:
+    for pattern, newer in _patterns(tuple(generations)):
         for match in pattern.finditer(text):
-            if not _SOFTWARE.search(text, max(0, match.start() - 20), match.start()) or pattern is _NEEDS:
-                yield Floor(_number(match), match[0].strip(), newer)
+            if not newer or not _SOFTWARE.search(text, max(0, match.start() - 20), match.start()):
+                yield Floor(_number(match, generations), match[0].strip(), newer)
 
 
-def _number(match: re.Match[str]) -> int:
+@lru_cache(4)
+def _patterns(names: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], bool], ...]:
+    """The patterns of statements with these names of generations; whether each promises it to newer chips too."""
+    chip = _CHIP.replace("NAMES", "|".join(map(re.escape, names)) or "(?!)")
+    said = ((rf"\b{_OF}{chip}{_UP}", True), (rf"{_LEAST}{_OF}{chip}", True), (rf"{_NEED}{_OF}{chip}", False))
+    return tuple((re.compile(pattern, re.I), newer) for pattern, newer in said)
+
+
+def _number(match: re.Match[str], generations: dict[str, int]) -> int:
     if match["sm"]:
         return int(match["sm"])
-    return _GENERATIONS[match["name"].lower()] if match["name"] else int(match["major"]) * 10 + int(match["minor"])
+    return generations[match["name"].lower()] if match["name"] else int(match["major"]) * 10 + int(match["minor"])

@@ -68,5 +68,5 @@ def exact(weighed: Weighed) -> Advised | None:
 def _stated(weighed: Weighed) -> list[Floor]:
     """The oldest chips that the text beside a gate and its error state."""
     case = weighed.case
-    found = floors(f"{case.gate.near}\n{case.gets.message or ''}")
+    found = floors(f"{case.gate.near}\n{case.gets.message or ''}", weighed.catalog.generations)
     return [floor for floor in found if floor.sm in weighed.catalog.architectures]

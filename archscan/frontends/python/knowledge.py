@@ -33,19 +33,10 @@ _PREDICATE = re.compile(
     r"^_*(?:is|has|use|device_is)_(?:nvidia_)?(?:cuda_)?sm_?(\d{2,3})([afx]?)(?:_?(?:supported|family|device|gpu))?$"
 )
 _GENERATION = re.compile(
-    r"^_*(?:is|has|use|on)_(?:nvidia_|cuda_)?(volta|turing|ampere|ada|hopper|blackwell)"
+    r"^_*(?:is|has|use|on)_(?:nvidia_|cuda_)?([a-z]+?)"
     r"(_?(?:plus|or_(?:newer|later|above|higher)|and_(?:newer|later|above)|or_better))?(?:_(?:gpu|device|arch|supported|family))?$",
     re.IGNORECASE,
 )
-# Those are surely of the generation; newer ones are to some and not to others: is_blackwell may take 12.0 or not.
-_GENERATIONS = {
-    "volta": (70, 70),
-    "turing": (75, 75),
-    "ampere": (80, 87),
-    "ada": (89, 89),
-    "hopper": (90, 90),
-    "blackwell": (100, 109),
-}
 _PROPERTIES = re.compile(r"prop|arch_version|cap\b|capab|\bcc\b|device_info|gpu_info", re.IGNORECASE)
 
 
@@ -70,6 +61,13 @@ class Requirement:
 
 
 @dataclass(frozen=True, eq=False)
+class Generations:
+    """What is surely meant by the name of a generation: its first and its last SM; newer ones may be meant or not."""
+
+    spans: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Knowledge:
     """The compiled sections of the package facts, and the environment the user settled."""
 
@@ -84,12 +82,13 @@ class Knowledge:
     windows: dict[str, Requirement] = field(default_factory=dict)
     defines: dict[str, str] = field(default_factory=dict)
     undefines: frozenset[str] = frozenset()
+    generations: Generations = field(default_factory=Generations)
 
     MISSING = ExternalV("<missing>")
 
     def seed(self, name: str, lanes: Lanes) -> Value | None:
         """What a bare, unresolved name carries by convention; None if it carries no target."""
-        value = _carried(name, lanes)
+        value = _carried(name, self.generations, lanes)
         # two names that each carry a capability may mean two of them
         return Capability(value.is_text) if isinstance(value, Capability) else value
 
@@ -123,7 +122,7 @@ class Knowledge:
             predicate = self.predicates.get(key)
             if predicate is not None:
                 return _predicate(predicate, lanes)
-        return _by_convention(name, lanes)
+        return _by_convention(name, self.generations, lanes)
 
     def stated(self, full: str, lanes: Lanes) -> Value | None:
         """What a whole expression with a call in it is known to give: get_platform().is_sm90."""
@@ -154,7 +153,7 @@ def is_check(name: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 13)
-def _carried(name: str, lanes: Lanes) -> Value | None:
+def _carried(name: str, generations: Generations, lanes: Lanes) -> Value | None:
     """What a bare name carries by convention; None if it carries no target."""
     if _CAPABILITY.match(name) and not name.isupper():
         return None if _DENY.search(name) else Capability(name.endswith("_str"))
@@ -165,19 +164,20 @@ def _carried(name: str, lanes: Lanes) -> Value | None:
     build = _BUILD.match(name)
     if build:
         return _named(int(build[1]), build[2], lanes)
-    return _by_convention(name, lanes)
+    return _by_convention(name, generations, lanes)
 
 
 @lru_cache(maxsize=1 << 13)
-def _by_convention(name: str, lanes: Lanes) -> Value | None:
+def _by_convention(name: str, generations: Generations, lanes: Lanes) -> Value | None:
     """What an unscanned predicate answers as far as its name tells; None if it tells nothing."""
     predicate = _PREDICATE.match(name)
     if predicate:
         return _named(int(predicate[1]), predicate[2] or "x", lanes)
     generation = _GENERATION.match(name)
-    if not generation:
+    span = generations.spans.get(generation[1].lower()) if generation else None
+    if not generation or span is None:
         return None
-    first, last = _GENERATIONS[generation[1].lower()]
+    first, last = span
     newer: Value = True if generation[2] else Unknown((name,), True)
     return lanes.by_target(lambda t: False if t.sm < first else True if t.sm <= last else newer)
 
@@ -266,7 +266,8 @@ def compile_knowledge(
         windows={r.name: r for form, r in registries if form == "window"},
         defines=dict(defines),
         undefines=frozenset(undefines),
+        generations=Generations({row["name"]: (row["first"], row["last"]) for row in rows["generations"]}),
     )  # fmt: skip
 
 
-_SECTIONS = ("python_capability_sources", "facades", "predicates", "wrappers", "registries")
+_SECTIONS = ("python_capability_sources", "facades", "predicates", "wrappers", "registries", "generations")
