@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.annotations import returned_object
 from archscan.frontends.python.classes import attribute, evaluated, row
 from archscan.frontends.python.frames import MISSING, Frame, Lazy, Outcome
 from archscan.frontends.python.lanewise import common_to, items_of, logical, truth_of
@@ -83,8 +84,7 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
         found = _method(interpreter, method, args, node)
         return Outcome(assume(found, callee.names, callee.default) if isinstance(callee, Maybe) else found)
     if isinstance(callee, FuncV) and not _worth(interpreter, callee, [*positional, *keywords.values()], frame):
-        known = _by_name(interpreter, name, text(function), node)
-        return Outcome(Unknown((oneline(node, 60),)) if known is MISSING else known)
+        return Outcome(_untold(interpreter, callee, name, node, Unknown((oneline(node, 60),))))
     if isinstance(callee, ClassV):  # what an object is made of is evaluated when it is asked for
         named = {k: Lazy(v, frame) for k, v in keywords.items()}
         return interpreter.invoke(callee, tuple(Lazy(a, frame) for a in positional), named)
@@ -93,10 +93,8 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
         kw = {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}
         outcome = interpreter.invoke(callee, args, kw)
         if isinstance(outcome.value, Unknown):
-            known = _by_name(interpreter, name, text(function), node)
-            if known is not MISSING and not outcome.value.arch:
-                return Outcome(known, outcome.raises)
-            return Outcome(Unknown((oneline(node, 60),), outcome.value.arch), outcome.raises)
+            unknown = Unknown((oneline(node, 60),), outcome.value.arch)
+            return Outcome(_untold(interpreter, callee, name, node, unknown), outcome.raises)
         return Outcome(_summed_up(interpreter, outcome.value, f"{text(function)}(…)"), outcome.raises)
     known = _by_name(interpreter, name, text(function), node)
     if known is not MISSING:
@@ -109,6 +107,15 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
     if isinstance(callee, Split):
         return Outcome(_each(interpreter, callee, tuple(interpreter.evaluate(a, frame) for a in positional), node))
     return Outcome(Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame)))
+
+
+def _untold(interpreter: Interpreter, callee: Value, name: str, node: Node, unknown: Unknown) -> Value:
+    """What a call gives whose body does not tell: what its name says, or an object of its annotated class."""
+    function = child(node, "function")
+    known = _by_name(interpreter, name, text(function), node) if function is not None and not unknown.arch else MISSING
+    if known is MISSING and not unknown.arch and isinstance(callee, FuncV):
+        known = returned_object(interpreter, callee)
+    return unknown if known is MISSING else known
 
 
 def _entry(interpreter: Interpreter, key: Value) -> Value:

@@ -49,6 +49,9 @@ def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> 
     if isinstance(holder, Maybe):
         return assume(attribute(interpreter, holder.value, name, full), holder.names, holder.default)
     value = _scanned_attribute(interpreter, holder, name)
+    if isinstance(value, Unknown) and isinstance(holder, InstanceV):
+        told = interpreter.knowledge.seed_attribute(full, name, interpreter.lanes)
+        value = value if told is None or (value.arch and not isinstance(told, Capability)) else told
     if value is MISSING:
         value = _part(interpreter, holder, name)
     if value is not MISSING:

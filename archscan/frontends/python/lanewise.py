@@ -11,6 +11,7 @@ from archscan.frontends.python.values import (
     ClassV,
     DictV,
     FuncV,
+    InstanceV,
     Lanes,
     ListV,
     Maybe,
@@ -85,6 +86,8 @@ def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
             return Unknown(v.names)
         if isinstance(v, Maybe):
             return assume((v.value is None) is wanted, v.names, v.default)
+        if isinstance(v, InstanceV) and not v.made:
+            return Unknown((v.cls.name,))
         return (v is None) is wanted
 
     return lanes.merge((test(v), mask) for v, mask in lanes.groups(value))

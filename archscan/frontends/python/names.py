@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.annotations import given_object
 from archscan.frontends.python.blocks import ends
 from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.frames import DEPTH, END, MISSING, NO_SCOPE, STEPS, Frame, distinct
@@ -60,7 +61,10 @@ def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     if name in ("self", "cls") and frame.owner is not None:
         return InstanceV(frame.owner, made=False) if name == "self" else frame.owner
     seeded = interpreter.seed(name)
-    if seeded is None or (name in ("major", "minor") and not _is_about_chips(frame)):
+    if seeded is None:
+        given = given_object(interpreter, name, frame)
+        return Unknown((name,)) if given is MISSING else given
+    if name in ("major", "minor") and not _is_about_chips(frame):
         return Unknown((name,))
     namesake = _namesake(interpreter, name, frame)
     return seeded if namesake is None else namesake

@@ -128,7 +128,8 @@ class ClassV:
 class InstanceV:
     """An object of a class; `fields` are the constructor arguments by parameter name.
 
-    `made` = the source shows how it was made; of a method's own `self` nobody knows what it was given.
+    `made` = the source shows how it was made; of a method's own `self`, or of what only an annotation tells of, nobody
+    knows what it was given.
     """
 
     cls: ClassV

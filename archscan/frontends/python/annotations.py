@@ -1,0 +1,80 @@
+"""What annotations say of a value that nobody can tell: that it is an object of a scanned class about the target."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.frames import MISSING, Frame
+from archscan.frontends.python.syntax import field as child
+from archscan.frontends.python.syntax import operands, text
+from archscan.frontends.python.values import ClassV, FuncV, InstanceV, Value
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.evaluate import Interpreter
+
+_ONE_CLASS = re.compile(r"[\"']?(?:(?:typing\.)?Optional\[)?([A-Za-z_]\w*)\]?(?:\s*\|\s*None)?[\"']?")
+
+
+def returned_object(interpreter: Interpreter, function: FuncV) -> Value:
+    """What a function is annotated to return; MISSING where that is no class about the target."""
+    written = child(function.node, "return_type")
+    return MISSING if written is None else annotated(interpreter, written, function.frame)
+
+
+def given_object(interpreter: Interpreter, name: str, frame: Frame) -> Value:
+    """What a parameter of the function around is annotated as; MISSING where that is no class about the target."""
+    function = frame.scope.body.parent if frame.parent is not None and frame.parameters else None
+    holder = child(function, "parameters") if function is not None else None
+    for parameter in operands(holder) if holder is not None else ():
+        written = child(parameter, "type")
+        named = child(parameter, "name") or (parameter.named_children[0] if parameter.named_children else None)
+        if written is not None and named is not None and text(named) == name and frame.parent is not None:
+            return annotated(interpreter, written, frame.parent)
+    return MISSING
+
+
+def annotated(interpreter: Interpreter, written: Node, frame: Frame) -> Value:
+    """An object of the class that an annotation names; MISSING if it is not about the target, or others derive from it.
+
+    Of a class that others derive from nobody knows which of them is meant, and what it answers itself is a default.
+    """
+    one = _ONE_CLASS.fullmatch(text(written))
+    cls = _class_named(interpreter, one[1], frame) if one is not None else None
+    if cls is None or not _is_about_target(cls) or _is_pair(cls) or _has_heirs(interpreter, cls):
+        return MISSING
+    return InstanceV(cls, made=False)
+
+
+def _class_named(interpreter: Interpreter, name: str, frame: Frame) -> ClassV | None:
+    while frame.parent is not None:
+        frame = frame.parent
+    value = interpreter.member(frame.module, name) if frame.scope.holds(name) else None
+    return value if isinstance(value, ClassV) else None
+
+
+def _is_about_target(cls: ClassV) -> bool:
+    offsets = cls.module.index.triggers
+    at = bisect_left(offsets, cls.node.start_byte)
+    return at < len(offsets) and offsets[at] < cls.node.end_byte
+
+
+def _is_pair(cls: ClassV) -> bool:
+    """Whether a class is a capability itself, with a major and a minor: names tell whose it is."""
+    return re.search(rb"\n\s+major\s*:", cls.node.text or b"") is not None
+
+
+def _has_heirs(interpreter: Interpreter, cls: ClassV) -> bool:
+    memo = interpreter.graph.memo
+    key = ("heirs", cls.module.path, cls.name)
+    if key not in memo:
+        derives = re.compile(rb"^[ \t]*class\s+\w+\s*\([^)]*\b" + re.escape(cls.name.encode()) + rb"\b", re.MULTILINE)
+        memo[key] = any(
+            derives.search(module.data) is not None
+            for module in interpreter.graph.modules.values()
+            if module is cls.module or cls.name in module.index.mentions
+        )
+    return bool(memo[key])
