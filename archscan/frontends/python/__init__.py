@@ -62,6 +62,7 @@ class PythonFrontEnd:
             mentions=mentions(data, found),
             asks=asks(data, found),
             holders=holders(data, found),
+            classes=holders(data, found, b"\nclass "),
             top=_top(source),
             size=len(data),
             origin=source.origin,
@@ -81,6 +82,7 @@ class PythonFrontEnd:
         asked = frozenset(name for index in indexes.values() for name in index.asks)
         interpreter = Interpreter(graph, knowledge, Lanes(context.catalog.universe))
         interpreter.asks = asked
+        interpreter.classes = frozenset(name for index in indexes.values() for name in index.classes)
         return PythonProject(
             interpreter, {name: frozenset(paths) for name, paths in users.items()}, asked, Recogniser(context.catalog)
         )

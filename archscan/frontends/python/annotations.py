@@ -27,6 +27,14 @@ def returned_object(interpreter: Interpreter, function: FuncV) -> Value:
 
 def given_object(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     """What a parameter of the function around is annotated as; MISSING where that is no class about the target."""
+    key = ("given", frame.scope.body.start_byte, name)
+    memo = frame.module.memo
+    if key not in memo:
+        memo[key] = _given_object(interpreter, name, frame)
+    return memo[key]
+
+
+def _given_object(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     function = frame.scope.body.parent if frame.parent is not None and frame.parameters else None
     holder = child(function, "parameters") if function is not None else None
     for parameter in operands(holder) if holder is not None else ():
@@ -43,7 +51,9 @@ def annotated(interpreter: Interpreter, written: Node, frame: Frame) -> Value:
     Of a class that others derive from nobody knows which of them is meant, and what it answers itself is a default.
     """
     one = _ONE_CLASS.fullmatch(text(written))
-    cls = _class_named(interpreter, one[1], frame) if one is not None else None
+    if one is None or one[1] not in interpreter.classes:
+        return MISSING
+    cls = _class_named(interpreter, one[1], frame)
     if cls is None or not _is_about_target(cls) or _is_pair(cls) or _has_heirs(interpreter, cls):
         return MISSING
     return InstanceV(cls, made=False)

@@ -37,6 +37,7 @@ class Interpreter:
         self._frames: dict[str, Frame] = {}
         self._cycles: dict[tuple[int, tuple[object, ...]], int] = {}
         self.asks: frozenset[str] = frozenset()  # names that ask for the target without saying so
+        self.classes: frozenset[str] = frozenset()  # classes that ask for it
         self._calls: dict[object, tuple[Outcome, tuple[Related, ...]]] = {}
 
     def forget(self, module: Module) -> None:

@@ -31,6 +31,7 @@ class PythonIndex:
     mentions: frozenset[str] = frozenset()  # names it may use of other modules
     asks: frozenset[str] = frozenset()  # names it defines that ask for the target without saying so
     holders: frozenset[str] = frozenset()  # functions around those places
+    classes: frozenset[str] = frozenset()  # classes around them
     top: str = ""  # name of the directory that holds `path`: the package, when its folder was given as root
     size: int = 0
     origin: Origin = Origin.OWN

@@ -193,12 +193,12 @@ def asks(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
     return frozenset(name.decode("utf-8", "replace") for name in names if len(name) > 3)
 
 
-def holders(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
-    """The functions and methods that begin last before an offset."""
+def holders(data: bytes, found: tuple[int, ...], keyword: bytes = b"def ") -> frozenset[str]:
+    """The functions and methods, or the classes, that begin last before an offset."""
     names: set[bytes] = set()
-    starts = _all_of(data, b"def ") if found else []
+    starts = _all_of(data, keyword) if found else []
     for near in {bisect_right(starts, offset) - 1 for offset in found} - {-1}:
-        match = _WORD.match(data, starts[near] + 4)
+        match = _WORD.match(data, starts[near] + len(keyword))
         if match:
             names.add(match[0])
     return frozenset(name.decode("utf-8", "replace") for name in names)
