@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive
 from archscan.frontends.cuda.environment import names_architecture
@@ -10,39 +11,43 @@ from archscan.frontends.cuda.macros import defined_name
 from archscan.frontends.cuda.tokens import names_in
 
 
-def asks(text: str, derived: Collection[str]) -> bool:
+@lru_cache(maxsize=16384)
+def asks(text: str, derived: frozenset[str]) -> bool:
     """Whether a condition names the architecture or a macro that derives from it."""
     return any(name in derived or names_architecture(name) for name in names_in(text))
 
 
-def is_asked(events: Iterable[Directive], derived: Collection[str]) -> bool:
+def is_asked(events: Iterable[Directive], derived: frozenset[str]) -> bool:
     """Whether some condition asks."""
     return any(event.name in CONDITIONALS and asks(event.text, derived) for event in events)
 
 
-def gating(events: Sequence[Directive], derived: Collection[str]) -> tuple[Directive, ...]:
+def gating(events: Sequence[Directive], derived: frozenset[str]) -> tuple[Directive, ...]:
     """The conditionals that ask for the architecture, and those around them."""
-    return _kept(events, lambda event: event.name in CONDITIONALS and asks(event.text, derived))
+    return _kept(events, [event.name in CONDITIONALS and asks(event.text, derived) for event in events])
 
 
 def defining(events: Sequence[Directive], names: Collection[str]) -> tuple[Directive, ...]:
     """The definitions of these macros, and the conditionals around them."""
-    return _kept(events, lambda event: event.name in _DEFINITIONS and defined_name(event.text) in names)
+    return _kept(events, [event.name in _DEFINITIONS and defined_name(event.text) in names for event in events])
 
 
-def deciding(events: Sequence[Directive], derived: Collection[str], names: Collection[str]) -> tuple[Directive, ...]:
+def deciding(events: Sequence[Directive], derived: frozenset[str], names: Collection[str]) -> tuple[Directive, ...]:
     """The conditionals that ask for the architecture, the definitions of these macros, and the conditionals around."""
     return _kept(
         events,
-        lambda event: defined_name(event.text) in names if event.name in _DEFINITIONS else asks(event.text, derived),
+        [
+            defined_name(event.text) in names if event.name in _DEFINITIONS else asks(event.text, derived)
+            for event in events
+        ],
     )
 
 
 _DEFINITIONS = frozenset({"define", "undef"})
 
 
-def _kept(events: Sequence[Directive], matters: Callable[[Directive], bool]) -> tuple[Directive, ...]:
-    """The events that matter, with the whole of every conditional that they belong to or stand in."""
+def _kept(events: Sequence[Directive], matters: Sequence[bool]) -> tuple[Directive, ...]:
+    """The events that matter by these answers, with the whole of every conditional they belong to or stand in."""
     kept: set[int] = set()
     stack: list[list[int]] = []
 
@@ -56,7 +61,7 @@ def _kept(events: Sequence[Directive], matters: Callable[[Directive], bool]) -> 
             kept.add(stack[-1][0])
         return True
 
-    for position, event in enumerate(events):
+    for position, (event, is_kept) in enumerate(zip(events, matters, strict=True)):
         if event.name == "endif":
             if stack and close():
                 kept.add(position)
@@ -67,7 +72,7 @@ def _kept(events: Sequence[Directive], matters: Callable[[Directive], bool]) -> 
             if not stack:
                 continue
             stack[-1].append(position)
-        if matters(event):
+        if is_kept:
             if stack:
                 kept.add(stack[-1][0])
             if event.name in _DEFINITIONS:

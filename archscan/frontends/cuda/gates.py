@@ -140,8 +140,7 @@ class _Maker:
         beside = "" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end.offset, lines)
         words = self._words(beside, around.scope)
         defined = _defined(facts)
-        end = lines.line(chain.arms[-1].end.offset)
-        behind = self._behind(facts, around.scope, end)
+        behind = self._behind(facts, around.scope, chain.arms[-1].end.line)
         definition = bool(defined) and any(n in self.table.needed or n in around.used for n in defined)
         return Gate(
             path=self.path,
@@ -149,7 +148,7 @@ class _Maker:
             kind=Kind.MACRO_DEFINITION if definition else Kind.PREPROCESSOR_IF,
             place=facts[0].place,
             arms=tuple(self._arm(arm, found, lines, words) for arm, found in zip(chain.arms, facts, strict=True)),
-            rest=Effect(Does.WORK, end) if behind else NOTHING,
+            rest=Effect(Does.WORK, chain.arms[-1].end.line) if behind else NOTHING,
             rest_features=behind,
             scope=around.scope,
             reach=chain.reach,

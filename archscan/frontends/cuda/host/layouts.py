@@ -9,8 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+_KINDS = (b"struct", b"union", b"class")
+_TEMPLATE = re.compile(rb"template\s*<([^<>{};]*)>\s*\Z")
+_LONGEST_TEMPLATE = 1000  # bytes of its parameters
 _HEAD = re.compile(
-    rb"(?:template\s*<(?P<parameters>[^<>{};]*)>\s*)?\b(?P<kind>struct|union|class)\s+"
+    rb"(?P<kind>struct|union|class)\s+"
     rb"(?:(?:alignas|__align__|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)\s*)?(?P<name>[A-Za-z_]\w*)\s*(?:final\s*)?\{"
 )
 _NESTED = re.compile(rb"(?P<kind>struct|union)\s*(?:\w+\s*)?\{(?P<body>.*)\}\s*\w*\Z", re.S)
@@ -90,13 +93,27 @@ class Layouts:
     def _table(self) -> dict[bytes, _Structure]:
         if self._found is None:
             self._found = {}
-            for match in _HEAD.finditer(self.data):
+            for match in _heads(self.data):
                 end = _closed(self.data, match.end())
-                parameters = [p.strip() for p in (match["parameters"] or b"").split(b",") if p.strip()]
+                template = _TEMPLATE.search(self.data, max(0, match.start() - _LONGEST_TEMPLATE), match.start())
+                parameters = [p.strip() for p in (template[1] if template else b"").split(b",") if p.strip()]
                 names = tuple(m[1] for p in parameters if (m := _PARAMETER.search(p)))
                 body = _COMMENT.sub(b" ", self.data[match.end() : end])
                 self._found[match["name"]] = _Structure(names, match["kind"] == b"union", body)
         return self._found
+
+
+def _heads(data: bytes) -> list[re.Match[bytes]]:
+    """The heads of the structures that are defined, in order."""
+    found: list[re.Match[bytes]] = []
+    for kind in _KINDS:
+        at = data.find(kind)
+        while at >= 0:
+            match = None if data[at - 1 : at].isalnum() or data[at - 1 : at] == b"_" else _HEAD.match(data, at)
+            if match is not None:
+                found.append(match)
+            at = data.find(kind, at + len(kind))
+    return sorted(found, key=lambda match: match.start())
 
 
 def _grouped(text: bytes) -> bytes:

@@ -46,11 +46,14 @@ _CHECKED = re.compile(  # CHECK_GE(prop.major, 9)
     rb"_(?:eq|ne|lt|le|gt|ge)\([^;{}]*?(?:sm|sm_|cc|arch|major|capability|version|_num),"
     rb"(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])|[\w:]*sm_?\d)"
 )
-_STATED = (b"is_sm", b"issm", b"has_sm", b"hassm", b"hopper(", b"blackwell(", b"ampere(")
-_PREDICATE = re.compile(  # is_sm90(), hasSM100f, if (on_hopper()); but is_smaller, device_hopper() of a kernel's name
-    rb"(?:is|has)_?sm(?!a|em|oo)|(?:(?:if\s*\(|return\b|[!&|=?])\s*[\w:.>-]*|(?:is|has|can|support|use|enable|check)\w*)"
-    rb"(?:hopper|blackwell|ampere)\("
+_OF_SM = (b"s_sm", b"ssm")  # of is_sm90(), hasSM100f
+_OF_CHIP = (b"hopper(", b"blackwell(", b"ampere(")
+_VERB = re.compile(rb"(?:is|has)_?\Z")
+_NO_SM = (b"a", b"em", b"oo")  # is_smaller, is_smem, is_smooth
+_ASKED_OF = re.compile(  # isHopper(), if (on_hopper()); but device_hopper() of a kernel's name
+    rb"(?:(?:if\s*\(|return\b|[!&|=?])\s*[\w:.>-]*|(?:is|has|can|support|use|enable|check)\w*)\Z"
 )
+_LONGEST_NAME = 200  # bytes, with what stands before it
 _DIVIDED = (b"sm", b"sm_", b"cc", b"arch", b"ersion", b"apability")  # sm / 10
 _VALUES = (
     b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc",
@@ -96,7 +99,21 @@ def _asks_source(data: bytes) -> bool:
 
 def _states(lower: bytes) -> bool:
     """Whether code in lower case calls a predicate that names a chip: is_sm90(), isHopper()."""
-    return any(stated in lower for stated in _STATED) and _PREDICATE.search(lower) is not None
+    for stem in _OF_SM:
+        for at in _offsets(lower, stem):
+            sm = at + len(stem) - 2
+            if _VERB.search(lower, max(0, sm - 4), sm) and not lower.startswith(_NO_SM, sm + 2):
+                return True
+    return any(
+        _ASKED_OF.search(lower, max(0, at - _LONGEST_NAME), at) for chip in _OF_CHIP for at in _offsets(lower, chip)
+    )
+
+
+def _offsets(data: bytes, literal: bytes) -> Iterator[int]:
+    at = data.find(literal)
+    while at >= 0:
+        yield at
+        at = data.find(literal, at + 1)
 
 
 def _asks_squeezed(squeezed: bytes) -> bool:

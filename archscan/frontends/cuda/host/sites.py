@@ -57,6 +57,7 @@ _STREAM = (
 _LONGEST_HEADER = 4000
 _NEAR = 500  # bytes: lines of so few are counted again
 _MOST_NAMES = 40
+_LONGEST_VALUE = 200  # bytes of a constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +275,8 @@ class Definitions:
             name = pending.pop()
             if name.decode() in found:
                 continue
-            entries = [(at, text, expression(text, nowhere)) for at, text in self._table().get(name, ())]
+            given = ((at, counted(text, self._layouts)) for at, text in self._table().get(name, ()))
+            entries = [(at, text, expression(text, nowhere)) for at, text in given if len(text) < _LONGEST_VALUE]
             found[name.decode()] = tuple((at, value) for at, _, value in entries if value is not None)
             pending += [n for _, text, _ in entries for n in _NAMES.findall(text)]
         return tuple((name, entries) for name, entries in found.items() if entries)
@@ -283,9 +285,8 @@ class Definitions:
         if self._found is None:
             self._found = {}
             for match in sorted((*_macros(self._data), *_words(b"const", _CONSTANT, self._data)), key=_start):
-                text = counted(match[2].split(b"//")[0].strip(), self._layouts)
-                if len(text) < 200:
-                    self._found.setdefault(match[1], []).append((match.start(), text))
+                text = match[2].split(b"//")[0].strip()
+                self._found.setdefault(match[1], []).append((match.start(), text))
         return self._found
 
 
