@@ -233,6 +233,8 @@ def _join(
     earlier = [b for b in before if b not in inside]
     if node.type != "if_statement":
         first = min((b.chain[len(chain)][1] for b in inside), default=arm) if node.type == "try_statement" else arm
+        if first and earlier and node.type == "try_statement":  # only a handler gives it another value
+            return _reach(interpreter, name, frame, earlier, chain, start)
         mine = [b for b in before if b not in inside or b.chain[len(chain)][1] == first]
         return _reach(interpreter, name, frame, mine, (*chain, (start, first)), END)
     arms = if_arms(node)

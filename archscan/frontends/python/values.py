@@ -181,7 +181,7 @@ def depends(value: Value) -> bool:
     if kind is Unknown:
         return bool(value.arch)
     if kind is Split:
-        return True
+        return any(type(one) is not Unknown or one.arch for one, _ in value.groups)
     if kind is Maybe:
         return depends(value.value)
     if isinstance(value, (Capability, PropertiesV)):
@@ -273,13 +273,18 @@ class Lanes:
                 plain = False
         if plain:
             return operation(*values)
-        arch = any(depends(v) and type(v) not in _TARGET for v in values)
+        telling = [depends(v) and type(v) not in _TARGET for v in values]
         if not split:
-            return _guarded(operation, values, arch)
-        return self.merge((_guarded(operation, items, arch), mask) for items, mask in self.spread(values))
+            return _guarded(operation, values, any(telling))
+        return self.merge((_guarded(operation, items, _tells(items, telling)), m) for items, m in self.spread(values))
 
 
 _TARGET = frozenset({Capability, PropertiesV})
+
+
+def _tells(items: tuple[Value, ...], telling: list[bool]) -> bool:
+    """Whether some value tells targets apart on a lane: not where it is one that nobody can tell on any target."""
+    return any(told and (type(item) is not Unknown or item.arch) for item, told in zip(items, telling, strict=True))
 
 
 def is_text(value: Value) -> bool:
