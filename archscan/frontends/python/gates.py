@@ -23,7 +23,7 @@ from archscan.frontends.python.decisions import (
 )
 from archscan.frontends.python.evaluate import Interpreter
 from archscan.frontends.python.flags import visit_command, visit_flags
-from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.frames import MISSING, Frame
 from archscan.frontends.python.ladders import visit_if
 from archscan.frontends.python.lists import visit_argument, visit_decorator, visit_keyword
 from archscan.frontends.python.matches import visit_match
@@ -91,6 +91,8 @@ class ModulePass:
                 continue
             if depends(value) or isinstance(value, (FuncV, PartialV)):
                 self._push(self.places(name))
+            elif value is MISSING:
+                self._push(p for p in self.places(name) if self.module.data[p - 1 : p] == b".")
         while self.found.queue:
             offset = self.found.queue.pop()
             try:

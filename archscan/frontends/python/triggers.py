@@ -37,6 +37,7 @@ _COMPILES = re.compile(
     rb"cuda_c?flags\s*=\s*(?:\[\s*\*)?(?P<flags>(?!\w*cuda_c?flags\b)[A-Za-z_])"
     rb"|\[\s*[\"']?[\w./]*(?P<command>nvcc|NVCC)\b[\w()]*[\"']?,"
 )
+_CONSTANT = re.compile(rb"\.([A-Z][A-Z0-9_]{4,})\b")  # of another module: `wrapper.USE_FAST`
 _TOP = re.compile(rb"\n(?=[^\s])")
 _FAR = 4000  # bytes: what is farther from a definition is not asked for it
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -165,13 +166,15 @@ def mentions(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
             end = data.find(b")", at)
         names.update(_WORD.findall(data, at + 8, end if end >= 0 else len(data)))
         at = data.find(b" import ", at + 8)
+    names.update(_CONSTANT.findall(data))
     return frozenset(name.decode("utf-8", "replace") for name in names)
 
 
 def is_asked(data: bytes, name: bytes) -> bool:
     """Whether an imported name is called or tested: merely handing it on asks nothing."""
     return any(
-        data.find(form) >= 0 for form in (name + b"(", b"if " + name, b"not " + name, b"and " + name, b"or " + name)
+        data.find(form) >= 0
+        for form in (name + b"(", b"if " + name, b"not " + name, b"and " + name, b"or " + name, b"." + name)
     )
 
 
