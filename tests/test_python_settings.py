@@ -169,3 +169,86 @@ def test_a_line_that_counts_multiprocessors_may_ask_for_the_target() -> None:
         """
     (gate,) = gates(text)
     assert yes(gate) == {100, 103, 110, 120, 121}
+
+
+def test_a_handler_s_value_is_for_who_fails() -> None:
+    text = """
+        import torch
+
+        def pick(x):
+            use = x.wants
+            try:
+                probe(x)
+            except RuntimeError:
+                use = False
+            if use and torch.cuda.get_device_capability()[0] == 9:
+                fast(x)
+        """
+    (gate,) = gates(text)
+    assert (yes(gate), gate.arms[0].assumes) == ({90}, ("x.wants",))
+
+
+def test_what_nobody_knows_on_one_lane_is_assumed_there() -> None:
+    text = """
+        import torch
+
+        def version(x):
+            if torch.cuda.get_device_capability()[0] == 10:
+                return x.first
+            return x.second
+
+        def run(x):
+            if version(x) == 3 and torch.cuda.get_device_capability()[0] in (9, 10):
+                fast(x)
+        """
+    found = [g for g in gates(text) if g.place.line == 10]
+    assert [yes(g) for g in found] == [{90, 100, 103}]
+
+
+def test_flags_and_functions_are_followed_by_any_name() -> None:
+    files = {
+        "lib/wrapper.py": """
+            import torch
+            from functools import cache
+
+            @cache
+            def _cached_chip():
+                return torch.cuda.get_device_capability()
+
+            def chip(x=None):
+                return _cached_chip()
+
+            USE_FAST = torch.cuda.get_device_capability()[0] >= 10
+            """,
+        "lib/__init__.py": "",
+        "lib/run.py": """
+            from lib import wrapper
+            from lib.wrapper import chip
+
+            def run(x):
+                if x.ok and wrapper.USE_FAST:
+                    fast(x)
+                level = chip(x)
+                assert level[0] >= 9, "too old"
+            """,
+    }
+    found = scan(files)["lib/run.py"].gates
+    assert [(g.place.line, yes(g)) for g in found] == [
+        (6, {100, 103, 110, 120, 121}),
+        (9, {90, 100, 103, 110, 120, 121}),
+    ]
+
+
+def test_members_of_an_enumeration_of_chips() -> None:
+    text = """
+        from cutlass.base_dsl.arch import Arch
+
+        def copy(self, arch):
+            if arch < Arch.sm_90:
+                return plain()
+            if Arch.sm_100 <= arch <= Arch.sm_100f:
+                return fast()
+            return tma()
+        """
+    (gate,) = gates(text)
+    assert (yes(gate, 0), yes(gate, 1)) == ({50, 75, 80, 86, 89}, {100})

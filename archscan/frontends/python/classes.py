@@ -59,12 +59,18 @@ def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> 
     if isinstance(holder, ExternalV):
         dotted = f"{holder.name}.{name}"
         known = interpreter.knowledge.constant(dotted)
+        member = _MEMBER.search(dotted)
+        if member is not None:
+            return int(member[1])
         return ExternalV(dotted) if known is _MISSING_CONSTANT else known
     if isinstance(holder, Capability) and interpreter.seed(name) is not None:  # `arch.sm_version`
         return interpreter.seed(name)
     if isinstance(holder, (str, tuple, DictV, Capability, PatternV)) and not isinstance(holder, Unknown):
         return BuiltinMethod(holder, name)
     return _seeded_attribute(interpreter, holder, name, full)
+
+
+_MEMBER = re.compile(r"(?:^|\.)[A-Z]\w*\.sm_?(\d{2,3})[af]?$")  # of an enumeration of chips: `Arch.sm_100f`
 
 
 def _scanned_attribute(interpreter: Interpreter, holder: Value, name: str) -> Value:

@@ -38,6 +38,7 @@ _COMPILES = re.compile(
     rb"|\[\s*[\"']?[\w./]*(?P<command>nvcc|NVCC)\b[\w()]*[\"']?,"
 )
 _CONSTANT = re.compile(rb"\.([A-Z][A-Z0-9_]{4,})\b")  # of another module: `wrapper.USE_FAST`
+_RETURNED = re.compile(rb"\breturn (\w+)\(")
 _TOP = re.compile(rb"\n(?=[^\s])")
 _FAR = 4000  # bytes: what is farther from a definition is not asked for it
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -193,7 +194,19 @@ def asks(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
                 match = _WORD.match(data, functions[near] + 5) if is_near else None
         if match and not is_trigger(match[0].rstrip(b" =")):
             names.add(match[0].rstrip(b" ="))
+    names |= _handing_on(data, names, functions)
     return frozenset(name.decode("utf-8", "replace") for name in names if len(name) > 3)
+
+
+def _handing_on(data: bytes, names: set[bytes], functions: list[int]) -> set[bytes]:
+    """The top-level functions that return what one of these functions answers, such as a cached one."""
+    found: set[bytes] = set()
+    for match in _RETURNED.finditer(data) if names else ():
+        near = bisect_right(functions, match.start()) - 1
+        holder = _WORD.match(data, functions[near] + 5) if match[1] in names and near >= 0 else None
+        if holder is not None and not is_trigger(holder[0]):
+            found.add(holder[0])
+    return found
 
 
 def holders(data: bytes, found: tuple[int, ...], keyword: bytes = b"def ") -> frozenset[str]:
