@@ -70,9 +70,47 @@ def sizes(major=None):
         raise ValueError("no kernel for this GPU")
     return row
 """
-    for asked in ("row is None", "row is None or row not in BUILT"):
-        (gate,) = gates(text.replace("row is None", asked))
-        assert gate.kind is Kind.TABLE and gate.rest.does is Does.RAISES
+    (gate,) = gates(text)
+    assert gate.kind is Kind.TABLE and gate.rest.does is Does.RAISES
+    table, left_open = gates(text.replace("row is None", "row is None or row not in BUILT"))
+    assert table.kind is Kind.TABLE and table.rest.does is Does.RAISES
+    assert {90, 100}.isdisjoint(yes(left_open)) and {80, 120} <= set(yes(left_open))
+
+
+ERRORS = """
+import torch
+
+def objection():
+    if torch.cuda.get_device_capability() != (9, 0):
+        return f"needs Hopper, found {torch.cuda.get_device_name()}"
+    if torch.cuda.get_device_properties(0).name == "x":
+        return f"not on {torch.cuda.get_device_name()}"
+    return ""
+
+def run():
+    why = objection()
+    if WHY:
+        raise RuntimeError(why)
+    return work()
+"""
+
+
+@pytest.mark.parametrize("asked", ["why", "why != ''", "objection()"])
+def test_a_text_that_is_returned_for_some_objects(asked: str) -> None:
+    (gate,) = [g for g in gates(ERRORS.replace("WHY", asked)) if g.place.line == 13]
+    if asked == "why != ''":  # what the text is, nobody knows
+        assert not yes(gate)
+    else:
+        assert {80, 89, 100, 120} <= set(yes(gate)) and 90 not in yes(gate)
+
+
+def test_a_text_is_not_none() -> None:
+    code = "import torch\n\ndef f():\n    why = None\n    if torch.cuda.get_device_capability()[0] < 9:\n"
+    code += (
+        "        why = f'no {torch.cuda.get_device_name()}'\n    if why is not None:\n        raise RuntimeError(why)\n"
+    )
+    (gate,) = [g for g in gates(code) if g.place.line in (5, 7)]
+    assert gate.arms[0].truth.yes and 89 in yes(gate) and 90 not in yes(gate)
 
 
 def test_suffix_of_the_own_name_is_a_gate_of_who_gets_it() -> None:

@@ -238,7 +238,8 @@ def overridden(effect: Effect, environment: tuple[str, ...]) -> Effect:
 
 
 def _undecided(own: Answer) -> bool:
-    return own.arch and not own.assumed.yes and not own.assumed.no
+    """Whether it hangs on the target, and for some of them nobody can tell how."""
+    return own.arch and not own.varies and bool(own.assumed.unknown)
 
 
 def _is_skip(effect: Effect) -> bool:

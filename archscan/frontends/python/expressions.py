@@ -77,7 +77,9 @@ def _string(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if all(isinstance(p, str) for p in parts):
         return "".join(parts)
     value = interpreter.lanes.lift(lambda *items: joined_text(items), *parts)
-    return Unknown((oneline(node, 60),), value.arch) if isinstance(value, Unknown) else value
+    if not isinstance(value, Unknown):
+        return value
+    return Unknown((oneline(node, 60),), value.arch, any(isinstance(p, str) and p for p in parts))
 
 
 def _sequence(interpreter: Interpreter, node: Node, frame: Frame) -> Value:

@@ -47,9 +47,11 @@ def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
 def truth_of(lanes: Lanes, value: Value) -> Value:
     """True, False, Unknown or Maybe per lane."""
     kind = type(value)
-    if kind is bool or kind is Unknown or (kind is Split and all(type(one) is bool for one, _ in value.groups)):
+    if kind is bool or (kind is Split and all(type(one) is bool for one, _ in value.groups)):
         return value
-    return lanes.lift(truthy, value) if not isinstance(value, tuple) else len(value) > 0
+    if isinstance(value, tuple):
+        return len(value) > 0
+    return lanes.merge((truthy(one), mask) for one, mask in lanes.groups(value))
 
 
 def logical(lanes: Lanes, is_and: bool, a: Value, b: Value) -> Value:
@@ -82,7 +84,7 @@ def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
 
 def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
     def test(v: Value) -> Value:
-        if isinstance(v, Unknown):
+        if isinstance(v, Unknown) and not v.text:
             return Unknown(v.names)
         if isinstance(v, Maybe):
             return assume((v.value is None) is wanted, v.names, v.default)

@@ -48,6 +48,9 @@ def preferred(alternatives: list[tuple[Value, tuple[str, ...]]], asking: Sequenc
     if all(type(v) is type(first) and (v is first or (is_constant(v) and v == first)) for v in values):
         return first
     names = unite(*(n for _, n in alternatives))
+    if any(map(_holds_text, values)) and all(v is None or isinstance(v, str) or _holds_text(v) for v in values):
+        last = values[-1]  # what is returned where nothing is objected to
+        return Unknown(names, last.arch, True) if isinstance(last, Unknown) else assume(last, names)
     asked = values[asking[0]] if len(asking) == 1 else Unknown()
     if isinstance(asked, (bool, Maybe)):
         return assume(asked, names)
@@ -63,11 +66,17 @@ def preferred(alternatives: list[tuple[Value, tuple[str, ...]]], asking: Sequenc
         return assume(last, names) if not isinstance(last, Unknown) else Unknown(unite(last.names, names), last.arch)
     telling = [v for v in values if not _is_default(v)]
     if len(telling) == 1:
-        return telling[0]
+        only = telling[0]
+        return Unknown(only.names, only.arch) if isinstance(only, Unknown) else only
     known = [v for v in telling if not isinstance(v, Unknown)]
     if len(known) == 1 and not is_constant(known[0]):
         return known[0]
     return Unknown(names, any(depends(v) for v in values))
+
+
+def _holds_text(value: Value) -> bool:
+    """Whether it is a text of which something is not known, but not that it is empty."""
+    return isinstance(value, Unknown) and value.text
 
 
 def _is_default(value: Value) -> bool:
@@ -107,7 +116,7 @@ def _unless_stopped(value: Value, stop: bool) -> Value:
 
 def truthy(value: Value) -> Value:
     if isinstance(value, Unknown):
-        return value
+        return value.text or value
     if isinstance(value, Maybe):
         inner_truth = truthy(value.value)
         return inner_truth if isinstance(inner_truth, Unknown) else Maybe(inner_truth, value.names, value.default)

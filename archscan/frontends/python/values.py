@@ -18,10 +18,14 @@ _PLAIN = frozenset({bool, int, str, type(None)})
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A value nobody can tell from the source; `names` say what it hangs on, `arch` that the target is one of them."""
+    """A value nobody can tell from the source; `names` say what it hangs on, `arch` that the target is one of them.
+
+    `text` = it is a text that holds something, whatever: true, and not None.
+    """
 
     names: tuple[str, ...] = ()
     arch: bool = False
+    text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
