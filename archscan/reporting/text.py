@@ -259,7 +259,7 @@ def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
         lines += _note("risk", f"{counted(len(reasons) - most, 'more reason')} (-v)", margin, canvas)
     most = 99 if canvas.options.verbosity > 0 else _MOST_NAMES
     if finding.assumes:
-        lines += _note("if", "holds where " + few(finding.assumes, most), margin, canvas)
+        lines += _note("besides", few(finding.assumes, most) + " can decide it too", margin, canvas)
     unknown = [name for name in finding.unknowns if name not in finding.assumes]
     if unknown:
         lines += _note("if", "unknown: " + few(unknown, most), margin, canvas)
