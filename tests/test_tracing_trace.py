@@ -185,6 +185,8 @@ def test_a_consumer_behind_its_producer_is_a_finding(
 ) -> None:
     report, paths = make(trace_samples.opened(trace_samples.PRODUCER), trace_samples.CONSUMER)
     found = with_consumers(report, read_code(paths, SETTINGS, catalog))
+    scores = [f.risk.score for f in found.findings]
+    assert scores == sorted(scores, reverse=True)
     disagreeing = [f for f in found.findings if f.problem is Problem.DISAGREES]
     assert "settings.py" in {f.path.rpartition("/")[2] for f in disagreeing}
     assert all(any(r.path.endswith("jit/ring.py") and r.line == 9 for r in f.related) for f in disagreeing)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from archscan.judge.findings import in_order
 from archscan.model.finding import Finding, Problem
 from archscan.model.gate import Kind, Related, Role
 from archscan.model.report import Report
@@ -14,8 +15,8 @@ from archscan.tracing.code import Code
 from archscan.tracing.modules import Extension
 from archscan.tracing.python_calls import Call
 from archscan.tracing.python_gates import PythonGates
-from archscan.tracing.python_graph import DISPATCHED, Fn, Operator, PythonGraph
-from archscan.tracing.states import OPEN, SHUT, GateState, states
+from archscan.tracing.python_graph import DISPATCHED, Fn, Operator
+from archscan.tracing.states import OPEN, SHUT, GateState
 
 RULE = "list-mismatch"
 _LISTS = frozenset({Kind.KEYWORD_LIST, Kind.ALLOW_LIST, Kind.BUILD_LIST, Kind.TABLE, Kind.WINDOW})
@@ -50,8 +51,7 @@ def with_consumers(report: Report, code: Code) -> Report:
     for disagreement in known.values():
         by_gate.setdefault(disagreement.consumer.place, []).append(disagreement)
     made = tuple(_finding(found, report) for found in by_gate.values())
-    order = sorted((*report.findings, *made), key=lambda f: (-f.risk.level.rank, -f.risk.score))
-    return replace(report, findings=tuple(order)) if made else report
+    return replace(report, findings=in_order((*report.findings, *made))) if made else report
 
 
 def consumers(report: Report, code: Code) -> tuple[Disagreement, ...]:
@@ -65,9 +65,8 @@ class _Finder:
     def __init__(self, report: Report, code: Code) -> None:
         self.report = report
         self.code = code
-        self.graph = PythonGraph(code)
-        self.states: Mapping[str, tuple[GateState, ...]] = states(report)
-        self.gates = PythonGates(self.graph, self.states)
+        self.gates = PythonGates.of(report, code)
+        self.graph, self.states = self.gates.graph, self.gates.states
         self._reached: dict[Fn, tuple[str, ...]] = {}
         self._callers: dict[Fn, list[tuple[Fn, Call]]] = {}
         self.admitting = {e.id: found for e in code.extensions if (found := self._admits(e))}

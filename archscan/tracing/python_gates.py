@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from archscan.model.gate import Role
+from archscan.model.report import Report
 from archscan.tracing.code import Code
 from archscan.tracing.python_calls import Call, Function, Guard, Value
 from archscan.tracing.python_graph import Fn, PythonGraph
-from archscan.tracing.states import GateState
+from archscan.tracing.states import GateState, states
 
 _PREDICATE_DEPTH = 4  # predicates that ask predicates
 _SETTING = 12  # characters from which an attribute is taken for the same setting wherever it is set
@@ -31,6 +32,11 @@ class PythonGates:
                     self._used.setdefault(related.path, []).append((related.line, state))
         self._asked: dict[Fn, tuple[GateState, ...]] = {}
         self._switched: dict[str, tuple[GateState, ...]] = {}
+
+    @classmethod
+    def of(cls, report: Report, code: Code) -> PythonGates:
+        """The gates of a report over the graph of its code."""
+        return cls(PythonGraph(code), states(report))
 
     def deciding(self, caller: Fn, call: Call) -> tuple[GateState, ...]:
         """The gates on which a call depends, in the order in which they are asked."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from archscan.model.report import Chain, Report, Step
@@ -14,10 +14,10 @@ from archscan.tracing.modules import Extension, is_for_all
 from archscan.tracing.operators import Reach, exports, files
 from archscan.tracing.python_calls import Call
 from archscan.tracing.python_gates import PythonGates
-from archscan.tracing.python_graph import Fn, Operator, PythonGraph
+from archscan.tracing.python_graph import Fn, Operator
 from archscan.tracing.sentence import sentence
 from archscan.tracing.start import Start, compiled, find
-from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, UNKNOWN, GateState, states
+from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, UNKNOWN, GateState
 
 _FAN_IN = 8  # callers of one function; with more it is general code, and the way up ends there
 _LEVELS = 8
@@ -54,9 +54,8 @@ class _Tracer:
     def __init__(self, report: Report, code: Code) -> None:
         self.report = report
         self.code = code
-        self.graph = PythonGraph(code)
-        self.states: Mapping[str, tuple[GateState, ...]] = states(report)
-        self.gates = PythonGates(self.graph, self.states)
+        self.gates = PythonGates.of(report, code)
+        self.graph, self.states = self.gates.graph, self.gates.states
 
     def chains(self, name: str) -> tuple[Chain, ...]:
         start = find(name, self.code, self.graph)
