@@ -101,6 +101,25 @@ def test_tidy_edits(tmp_path: Path, catalog: Catalog, condition: str, target: st
     assert after is not None and after.split(b"int")[0].decode().endswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("condition", "opens", "expected"),
+    [
+        ("__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ != 1200", True, "__CUDA_ARCH__ >= 900"),
+        ("__CUDA_ARCH__ != 1200 && __CUDA_ARCH__ >= 900", True, "__CUDA_ARCH__ >= 900"),
+        ("__CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1200", False, "__CUDA_ARCH__ == 900"),
+        ("(__CUDA_ARCH__ == 1200) || __CUDA_ARCH__ == 900", False, "__CUDA_ARCH__ == 900"),
+        ("__CUDA_ARCH__ != 1200", True, "__CUDA_ARCH__ != 1200 || __CUDA_ARCH__ == 1200"),  # nothing else would stay
+        ("__CUDA_ARCH__ == 1200 || __CUDA_ARCH__ >= 900", False, "__CUDA_ARCH__ != 1200"),  # it is in the other half
+    ],
+)
+def test_what_names_the_target_alone_is_dropped(
+    tmp_path: Path, catalog: Catalog, condition: str, opens: bool, expected: str
+) -> None:
+    data = f"#if {condition}\nint x;\n#endif\n".encode()
+    after = first_proven(tmp_path, catalog, data, "sm120", Reach.EXACT, opens)
+    assert after is not None and after.split(b"\nint")[0].decode().endswith(expected)
+
+
 def test_layout_is_kept(tmp_path: Path, catalog: Catalog) -> None:
     data = b"#  if __CUDA_ARCH__ == 900 || \\\r\n      __CUDA_ARCH__ == 1000  // why\r\nint x;\r\n#  endif\r\n"
     after = first_proven(tmp_path, catalog, data, "sm120", Reach.EXACT)

@@ -68,6 +68,8 @@ def close_proposals(path: str, data: bytes, arm: Arm, admission: Admission) -> I
         text = f"{_plain(condition.word)} defined({condition.text}) && {_negated(test)}"
         yield replaced(path, condition.keyword, end, text, what)
     elif condition.word in (b"if", b"elif"):
+        for match in _naming(condition, b"==", admission):
+            yield from _dropped(condition, match, (b"||", b"or"), "drop it from the list")
         yield replaced(path, condition.start, end, f"{_grouped(condition.text)} && {_negated(test)}", what)
 
 
@@ -87,8 +89,10 @@ def _opened(condition: Condition, admission: Admission) -> Iterator[Proposal]:
     if admission.reach is Reach.WIDEN:
         for match in compares:
             if match.group(2) in (b"<", b"<="):
-                yield from _dropped(condition, match)
+                yield from _dropped(condition, match, (b"&&", b"and"), "drop the upper bound")
         return
+    for match in _naming(condition, b"!=", admission):
+        yield from _dropped(condition, match, (b"&&", b"and"), "drop the exception")
     for match in compares:
         yield from _moved_bound(condition.path, match, admission)
     test = preprocessor_test(admission.universe, admission.mask)
@@ -98,6 +102,13 @@ def _opened(condition: Condition, admission: Admission) -> Iterator[Proposal]:
         yield _joined(condition, match, test)
     text = f"{_grouped(condition.text)} || {test}"
     yield replaced(condition.path, condition.start, condition.end, text, "admit it beside the condition")
+
+
+def _naming(condition: Condition, operator: bytes, admission: Admission) -> list[re.Match[bytes]]:
+    """The comparisons that name one of the admission's targets alone: `__CUDA_ARCH__ != 1200`."""
+    numbers = {sm * 10 for sm in admission.sms}
+    compares = _COMPARE.finditer(condition.data, condition.start, condition.end)
+    return [m for m in compares if m[1] == b"__CUDA_ARCH__" and m[2] == operator and _value(m) in numbers]
 
 
 def _moved_bound(path: str, match: re.Match[bytes], admission: Admission) -> Iterator[Proposal]:
@@ -131,14 +142,13 @@ def _joined(condition: Condition, match: re.Match[bytes], test: str) -> Proposal
     return replaced(condition.path, match.start(), match.end(), text, "admit it in the list")
 
 
-def _dropped(condition: Condition, match: re.Match[bytes]) -> Iterator[Proposal]:
-    """`X && (A < 1200)` -> `X`."""
+def _dropped(condition: Condition, match: re.Match[bytes], words: tuple[bytes, ...], what: str) -> Iterator[Proposal]:
+    """`X && (A < 1200)` -> `X`, with the word that joins them among `words`."""
     low, high = match.start(), match.end()
     while condition.before(low).endswith(b"(") and condition.after(high).startswith(b")"):
         low = condition.start + len(condition.before(low)) - 1
         high = condition.end - len(condition.after(high)) + 1
-    what = "drop the upper bound"
-    for word in (b"&&", b"and"):
+    for word in words:
         left, right = condition.before(low), condition.after(high)
         if left.endswith(word):
             kept = left[: -len(word)].rstrip(b" \t\r\n\\")
