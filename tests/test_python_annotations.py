@@ -90,3 +90,21 @@ def test_name_that_carries_the_target_needs_no_annotation() -> None:
         + "\n\ndef use(x):\n    arch = current()\n    if arch.major == 9:\n        return fast(x)\n    return slow(x)\n"
     )
     assert [yes(g) for g in found] == [{90}]
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ("info.arch_version in NEW", {100, 103}),
+        ("info.arch_version in (Version(8, 0), Version(9, 0))", {80, 90}),
+        ("info.arch_version == Version(9, 0)", {90}),
+        ("info.arch_version.major == 9", {90}),
+    ],
+)
+def test_version_objects_compare_like_pairs(condition: str, wanted: set[int]) -> None:
+    before = (
+        "class Version:\n    major: int\n    minor: int\n\nclass Info:\n    arch_version: Version\n\n"
+        "NEW = frozenset({Version(10, 0), Version(10, 3)})\n"
+    )
+    found = gates(before + USE.format(", info: Info", condition))
+    assert [yes(g) for g in found] == [wanted]

@@ -970,3 +970,32 @@ def test_capability_that_a_library_gives_as_one_number() -> None:
     before = "import jaxlib_ext\ndef least():\n    return min(jaxlib_ext.get_device_compute_capability(i) for i in n)\n"
     gate = deciding("least() < 100", before)
     assert 90 in yes(gate) and {100, 120} <= no(gate)
+
+
+@pytest.mark.parametrize(
+    ("use", "reached"),
+    [
+        ('return f"sm_{cc[0]}{cc[1]}" + ("a" if cc[0] >= 9 else "")', {90, 100, 103, 120, 121}),
+        ('name = "sm"\n    if cc[0] == 9:\n        name += "a"\n    return name', {90, 100, 103, 120, 121}),
+        ('return "fast" if cc[0] >= 9 else "a"', {75, 80, 86, 89, 90, 100, 103, 120, 121}),
+    ],
+)
+def test_only_chips_that_have_suffixes_are_left_without(use: str, reached: set[int]) -> None:
+    (gate,) = gates(HEAD + f"def name():\n    cc = torch.cuda.get_device_capability()\n    {use}\n")
+    assert gate.reach is not None and reached <= UNIVERSE.sms(gate.reach.yes)
+    assert 89 in reached or 89 in UNIVERSE.sms(gate.reach.no)
+
+
+@pytest.mark.parametrize("teller", ["logger.info", "print", "_log_choice", "log_once"])
+def test_value_that_is_only_told_decides_nothing(teller: str) -> None:
+    (gate,) = gates(
+        HEAD
+        + f"def use(x):\n    cap = torch.cuda.get_device_capability()\n    {teller}(f'{{8 if cap[0] == 9 else 4}}')\n"
+        "    return launch(x, warps=16 if cap[0] == 9 else 4)\n"
+    )
+    assert gate.place.line == 5
+
+
+def test_arm_that_only_tells_logs() -> None:
+    (gate,) = gates(HEAD + "def use():\n    if torch.cuda.get_device_capability()[0] == 9:\n        _log_choice(9)\n")
+    assert gate.arms[0].effect.does is Does.LOGS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.blocks import calls_in, scope_of, symbols_in
-from archscan.frontends.python.conditions import Answer, deciding, focus, met, passed
+from archscan.frontends.python.conditions import Answer, always, deciding, focus, met, passed
 from archscan.frontends.python.effects import block_effect
 from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.names import lookup
@@ -18,6 +18,7 @@ from archscan.frontends.python.syntax import arguments, docstring, inner, onelin
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.values import Capability, Split, Unknown, Value, depends, encode, is_constant, is_text
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related
+from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates import ModulePass
@@ -64,6 +65,18 @@ def _names_chip(value: Value) -> bool:
 
 
 _MANY = 5  # values that differ between so many targets are the targets' own
+
+
+def has_suffix(scan: ModulePass, results: list[Node | None], frame: Frame) -> Answer:
+    """Where a choice of suffixes for a chip's name, `"a" if cc >= 90 else ""`, is one: only newer chips have any."""
+    values = [scan.interpreter.evaluate(node, frame) for node in results if node is not None]
+    if not any(v in ("a", "f") for v in values if isinstance(v, str)) or any(v not in ("", "a", "f") for v in values):
+        return always(scan.interpreter)
+    universe = scan.interpreter.lanes.universe
+    named = {t.sm for t in universe.targets if t.suffix}
+    mask = universe.mask(t for t in universe.targets if t.sm in named)
+    truth = Truth(mask, scan.interpreter.lanes.all & ~mask)
+    return Answer(truth, truth)
 
 
 def varies(answers: list[Answer]) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.arms import arm_of, gate_of, is_gate, renames, varies
+from archscan.frontends.python.arms import arm_of, gate_of, has_suffix, is_gate, renames, varies
 from archscan.frontends.python.conditions import answer, answer_of, conjunct_of, focus, met, passed
 from archscan.frontends.python.definitions import at_definition, named_list
-from archscan.frontends.python.effects import asserted
+from archscan.frontends.python.effects import asserted, is_log
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import inner, line_of, oneline, operands, text
@@ -44,10 +45,11 @@ def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
     answers = [answer(scan.interpreter, condition, frame) for condition, _ in arms_nodes]
     if not is_gate(scan, answers, [c for c, _ in arms_nodes], frame):
         return
-    if renames(scan, [*(value for _, value in arms_nodes), last], frame):
+    results = [*(value for _, value in arms_nodes), last]
+    if renames(scan, results, frame) or _is_told(path[:outer]):
         return
     related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
-    reach = reach_of(scan, path[: outer + 2])
+    reach = reach_of(scan, path[: outer + 2]) & has_suffix(scan, [*results], frame)
     arms: list[Arm] = []
     left = reach
     for (condition, value), own in zip(arms_nodes, answers, strict=True):
@@ -62,6 +64,14 @@ def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
     asked = conjunct_of(arms_nodes[first][0], spot)
     named = named_list(asked, frame, scan.interpreter) if len(arms) == 1 else None
     scan.add(gate if named is None else at_definition(gate, named, spot))
+
+
+def _is_told(path: list[Node]) -> bool:
+    """Whether a value only goes into what a statement tells: a message decides nothing."""
+    return any(
+        above.type == "expression_statement" and node.type == "call" and is_log(node)
+        for above, node in itertools.pairwise(path)
+    )
 
 
 def visit_assert(scan: ModulePass, path: list[Node]) -> None:

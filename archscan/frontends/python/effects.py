@@ -25,6 +25,7 @@ from archscan.model.gate import NOTHING, Does, Effect
 _LOGS = ("log", "logger", "logging", "warn", "warnings", "_log", "_logger")
 _LOUD = ("warning", "warn", "info", "debug", "error", "warning_once", "info_once", "critical", "exception", "log")
 _ERROR_LISTS = ("error", "reason", "problem", "unsupported", "fail", "missing", "invalid", "violation", "incompat")
+_LOGGER = re.compile(r"_*log_[a-z]")  # a function of the project that tells something: log_info_on_rank0()
 # A call for its own sake that only checks its arguments: who need not make it loses nothing.
 _CHECKS = re.compile(r"_*(?:validate|check|assert|ensure|verify|require)(?:_|$)")
 
@@ -247,7 +248,7 @@ def is_log(call: Node) -> bool:
     name = text(function) if function is not None else ""
     owner, _, method = name.rpartition(".")
     told = method in _LOUD and owner.rsplit(".", 1)[-1].lower() in _LOGS
-    return told or name in ("print", "warn", "warnings.warn", "log_info_on_rank0")
+    return told or name in ("print", "warn", "warnings.warn") or _LOGGER.match(method) is not None
 
 
 def _first_text(call: Node) -> str | None:

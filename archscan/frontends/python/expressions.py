@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.calls import outcome_of, variable
-from archscan.frontends.python.classes import attribute, row
+from archscan.frontends.python.classes import attribute, evaluated, row
 from archscan.frontends.python.frames import END, MISSING, NO_SCOPE, Frame, Lazy
 from archscan.frontends.python.lanewise import binary, compare, items_of, logical, truth_of
 from archscan.frontends.python.loops import loop_names
@@ -24,6 +24,7 @@ from archscan.frontends.python.values import (
     DictV,
     ExternalV,
     FuncV,
+    InstanceV,
     ListV,
     Maybe,
     SetV,
@@ -137,7 +138,7 @@ def _not(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 
 
 def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
-    values = [interpreter.evaluate(item, frame) for item in operands(node)]
+    values = [_as_pair(interpreter, interpreter.evaluate(item, frame)) for item in operands(node)]
     signs = [c.type for c in node.children_by_field_name("operators")]
     if len(signs) != len(values) - 1:
         return Unknown((oneline(node, 60),))
@@ -151,6 +152,18 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
             one = Unknown((oneline(node, 80),), one.arch)
         result = one if result is True else logical(interpreter.lanes, True, result, one)
     return result
+
+
+def _as_pair(interpreter: Interpreter, value: Value) -> Value:
+    """An object of a major and a minor as their pair, which it compares like; also those in a container."""
+    if isinstance(value, tuple) and any(isinstance(item, InstanceV) for item in value):
+        return type(value)(_as_pair(interpreter, item) for item in value)
+    if not isinstance(value, InstanceV) or value.fields.keys() != _PAIR:
+        return value
+    return tuple(evaluated(interpreter, value.fields[name]) for name in ("major", "minor"))
+
+
+_PAIR = {"major", "minor"}
 
 
 def _is_set(interpreter: Interpreter, sign: str, key: Value, holder: Value) -> Value:

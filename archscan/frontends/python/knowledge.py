@@ -22,7 +22,7 @@ _DENY = re.compile(
 _CAPABILITY = re.compile(
     r"^_*(?:device|cuda|gpu|nvidia|current|dev|local|target|compute|runtime|my|detected|actual|cur|self)*_*"
     r"(?:cap|capability|compute_capability|device_capability|compute_cap|device_capacity|capability_tuple|cap_tuple"
-    r"|cc|arch|sm|sm_version|sm_arch|sm_ver|sm_number|sm_num|gpu_arch|cuda_arch|device_arch|device_cc|device_sm|sm_int|arch_int"
+    r"|cc|arch|arch_version|sm|sm_version|sm_arch|sm_ver|sm_number|sm_num|gpu_arch|cuda_arch|device_arch|device_cc|device_sm|sm_int|arch_int"
     r"|arch_str|sm_str|cc_str|capability_str|gpu_cc|cc_int|arch_num|arch_number|arch_id|sm_arch|compute_arch|sm_cc)$",
     re.IGNORECASE,
 )

@@ -11,6 +11,7 @@ from archscan.frontends.python.arms import (
     ASSUMPTIONS,
     arm_notes,
     arms_of,
+    has_suffix,
     is_gate,
     kind_of,
     layer_of,
@@ -101,7 +102,7 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         scan.definitions.append((function, lambda: _if_gate(scan, ladder, path, True)))
         return
     related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
-    reach = reach_of(scan, path)
+    reach = reach_of(scan, path) & has_suffix(scan, results, frame)
     elsewhere = _served_beside(scan, ladder, path, answers) | _served_before(scan, parts, frame)
     arms = tuple(
         replace(arm, effect=overridden(arm.effect, environment)) if arm.effect.refuses else arm
