@@ -385,3 +385,40 @@ if(ASYNC)
 endif()
 """
     assert [line for line, gate in gates(text).items() if gate.kind is Kind.IF] == [3]
+
+
+@pytest.mark.parametrize(
+    ("condition", "taken", "left_out"),
+    [
+        ('a STREQUAL "90a"', "sm_90", "sm_120 sm_80"),
+        ('a MATCHES "^(90|120)a$"', "sm_90 sm_120", "sm_80 sm_89"),
+        ('NOT a STREQUAL "80"', "sm_90 sm_120", "sm_80 sm_86"),
+    ],
+)
+def test_condition_in_a_loop_over_architectures(condition: str, taken: str, left_out: str) -> None:
+    text = (
+        f'set(ARCHS "80;90a;120a")\nforeach(a IN LISTS ARCHS)\n  if({condition})\n'
+        "    list(APPEND SRCS k.cu)\n  endif()\nendforeach()\n"
+    )
+    (gate,) = [g for g in gates(text).values() if g.kind is not Kind.BUILD_LIST]
+    assert gate.place.line == 3
+    names = {t.name for t in UNIVERSE.members(gate.arms[0].truth.yes)}
+    assert set(taken.split()) <= names and not names & set(left_out.split())
+    reached = {t.name for t in UNIVERSE.members(gate.reach.yes)} if gate.reach else set()
+    assert "sm_75" not in reached  # nothing is built for it at all
+
+
+def test_condition_in_a_loop_that_only_filters_is_told_by_the_lists() -> None:
+    text = 'foreach(a 80 90a 120a)\n  if(a MATCHES "a$")\n    list(APPEND NEW ${a})\n  endif()\nendforeach()\n'
+    assert not [g for g in gates(text).values() if g.kind is not Kind.BUILD_LIST]
+
+
+def test_list_that_the_user_gives_holds_what_is_asked_for() -> None:
+    text = (
+        "set(KNOWN_ARCHS 75 80 90 120)\nforeach(arch IN LISTS WANTED_ARCHS)\n  if(NOT arch IN_LIST KNOWN_ARCHS)\n"
+        '    message(FATAL_ERROR "unknown ${arch}")\n  endif()\nendforeach()\n'
+    )
+    (gate,) = gates(text).values()
+    assert (gate.place.line, gate.rest.does) == (1, Does.ERRORS)
+    names = {t.name for t in UNIVERSE.members(gate.arms[0].truth.yes)}
+    assert {"sm_75", "sm_120"} <= names and not names & {"sm_86", "sm_110", "sm_121"}

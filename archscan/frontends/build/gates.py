@@ -10,7 +10,7 @@ from functools import cached_property
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.conditions import Answer
-from archscan.frontends.build.images import Image, flag_images, list_entries, list_images, loaded_by
+from archscan.frontends.build.images import Image, entry_images, flag_images, list_entries, list_images, loaded_by
 from archscan.frontends.build.interpreter import Trace
 from archscan.frontends.build.literals import Literal, Purpose
 from archscan.frontends.build.syntax import Block, Command, Listfile, Node, Part
@@ -24,6 +24,7 @@ _REFUSING = re.compile(
     r"|unknown|invalid",
     re.IGNORECASE,
 )
+_SOURCE = re.compile(r"\.(?:cu|cuh|cc|cpp|cxx|c)$")
 _TARGETS = "CMAKE_CUDA_ARCHITECTURES"
 _BUILDS = frozenset(
     {"add_library", "add_executable", "target_sources", "add_subdirectory", "include", "target_compile_definitions"}
@@ -340,30 +341,55 @@ def _assigned(part: Part) -> set[str]:
 def _condition(evaluated: Evaluated, block: Block) -> Gate | None:
     offset = block.parts[0].head.start
     seen: dict[Target, tuple[Answer, ...]] = {}
+    looped = False
     for target, trace in evaluated.traces.items():
         evaluations = trace.branches.get(offset, [])
         if len({tuple(a.value for a in answers) for answers in evaluations}) > 1:
-            return None  # inside a loop: what it decides is told by the lists
+            looped, evaluations = True, _of_entry(evaluated, trace, offset, target)
         if evaluations:
-            seen[target] = evaluations[0]
+            seen[target] = evaluations[-1]
+    if looped:
+        return _gate_of(evaluated, block, seen, ()) if _differ(seen) and not _is_filter(block) else None
     if any(answer.origins | answer.haystacks for answers in seen.values() for answer in answers):
         return None  # asks about a list, which is a gate of its own
     bounds = {origin for answers in seen.values() for answer in answers for origin in answer.bounds}
     if any(len(_sms([one])) > 1 and _origins(evaluated, [one]) & bounds for one in evaluated.literals):
         return None  # goes through a list
-    if len({tuple(a.value for a in answers) for answers in seen.values()}) < 2:
-        return None
-    return _gate_of(evaluated, block, seen)
+    return _gate_of(evaluated, block, seen, evaluated.literals) if _differ(seen) else None
 
 
-def _gate_of(evaluated: Evaluated, block: Block, seen: dict[Target, tuple[Answer, ...]]) -> Gate:
+def _differ(seen: dict[Target, tuple[Answer, ...]]) -> bool:
+    return len({tuple(a.value for a in answers) for answers in seen.values()}) > 1
+
+
+def _of_entry(evaluated: Evaluated, trace: Trace, offset: int, target: Target) -> list[tuple[Answer, ...]]:
+    """The answers in a loop over architectures for what a target would load, the newest last."""
+    found: list[tuple[int, int, tuple[Answer, ...]]] = []
+    for entry, answers in zip(trace.entries[offset], trace.branches[offset], strict=True):
+        images = entry_images(entry, evaluated.catalog)
+        if images and loaded_by(images, target.sm, evaluated.catalog):
+            found.append((images[0].target.sm, len(found), answers))
+    return [answers for _, _, answers in sorted(found, key=lambda one: one[:2])]
+
+
+def _is_filter(block: Block) -> bool:
+    """Whether all that a condition in a loop does is to put entries into a list: the lists tell what that decides."""
+    commands = [c for part in block.parts for c in _commands(part.body)]
+    lists = all(c.name in ("list", "string", "set", "math", "continue", "break") for c in commands)
+    return lists and not any(_SOURCE.search(argument.text) for c in commands for argument in c.arguments)
+
+
+def _gate_of(
+    evaluated: Evaluated, block: Block, seen: dict[Target, tuple[Answer, ...]], named: tuple[Literal, ...]
+) -> Gate:
+    """The gate of a condition; where it compares with one of the literals `named`, at that literal."""
     by_text = any(answer.by_text for answers in seen.values() for answer in answers)
     effects = [_effect(evaluated.data, part.body) for part in block.parts]
     effects = [_accepting(effect, effects) for effect in effects]
     arms = tuple(_arm(evaluated, part, number, effects[number], seen) for number, part in enumerate(block.parts))
     head = block.parts[0].head
     bounds = {origin for answers in seen.values() for answer in answers for origin in answer.bounds}
-    defined = [literal for literal in evaluated.literals if _origins(evaluated, [literal]) & bounds]
+    defined = [literal for literal in named if _origins(evaluated, [literal]) & bounds]
     place, related = _place(evaluated.data, head.start, head.end), tuple[Related, ...]()
     if len(defined) == 1:
         related = (Related(evaluated.path, place.line, Role.CALLER, "compares with it"),)
@@ -400,7 +426,7 @@ def _arm(evaluated: Evaluated, part: Part, number: int, effect: Effect, seen: di
         assumed[target] = None not in earlier
         because.update(dict.fromkeys(answer.because if answer.value is None else ()))
     place = _place(evaluated.data, part.head.start, part.head.end)
-    body = _body_place(evaluated.data, part)
+    body, digest = _body_place(evaluated.data, part), _digest(evaluated.data, part)
     return Arm(
         place=place,
         condition=_condition_text(evaluated, part.head),
@@ -411,7 +437,8 @@ def _arm(evaluated: Evaluated, part: Part, number: int, effect: Effect, seen: di
         unknowns=tuple(because),
         assumes=tuple(because),
         body=body,
-        digest=_digest(evaluated.data, part),
+        digest=digest,
+        features=tuple(FeatureUse(f, place.line, confidence="low") for f in evaluated.recogniser.in_words(digest)),
         is_else=part.head.name == "else",
     )
 

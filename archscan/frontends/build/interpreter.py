@@ -49,6 +49,7 @@ class Trace:
     """What one evaluation saw, by offsets in the main file."""
 
     branches: dict[int, list[tuple[Answer, ...]]] = field(default_factory=dict)  # if() -> answers of all its branches
+    entries: dict[int, list[str]] = field(default_factory=dict)  # if() -> what the loop around it was at
     haystacks: dict[Origin, set[str]] = field(default_factory=dict)  # literal list -> lists from it that are searched
     results: dict[Origin, list[Value]] = field(default_factory=dict)  # literal list -> what a function made of it
     uses: dict[Origin, set[int]] = field(default_factory=dict)  # literal list -> if() that ask about it
@@ -95,6 +96,7 @@ class _Interpreter:
         self.trace = Trace()
         self.steps = self.depth = 0
         self.certain = True  # what is running runs for sure
+        self.entries: list[str] = []  # where the loops are that are running, the innermost last
         self.inserted: dict[str, Value] = {}  # arguments of the macro that is running
 
     # --- commands
@@ -256,6 +258,7 @@ class _Interpreter:
         offset = block.parts[0].head.start
         if here:
             self.trace.branches.setdefault(offset, []).append(answers)
+            self.trace.entries.setdefault(offset, []).append(self.entries[-1] if self.entries else "")
         for answer in answers:
             for origin in answer.origins | answer.bounds | answer.haystacks if here else ():
                 self.trace.uses.setdefault(origin, set()).add(offset)
@@ -289,6 +292,7 @@ class _Interpreter:
     def loop(self, part: Part) -> None:
         for value in self.loop_values(part.head.arguments[1:]):
             self.assign(part.head.arguments[0].text, value)
+            self.entries.append(value.text or "")
             try:
                 self.run(part.body)
             except _Leaves as leaves:
@@ -296,6 +300,8 @@ class _Interpreter:
                     return
                 if leaves.kind == "return":
                     raise
+            finally:
+                self.entries.pop()
 
     def loop_values(self, arguments: tuple[Argument, ...]) -> Iterator[Value]:
         words = [argument.text for argument in arguments]
@@ -303,17 +309,22 @@ class _Interpreter:
             yield from numbers(self.expanded(arguments[1:]))
             return
         if words[:1] != ["IN"]:
-            yield from self.expanded(arguments)
+            yield from map(self.requested, self.expanded(arguments))
             return
         by_name = False
         for argument in arguments[1:]:
             if argument.text in ("LISTS", "ITEMS", "ZIP_LISTS"):
                 by_name = argument.text == "LISTS"
             elif by_name:
-                held = self.find(argument.text) or EMPTY
+                held = self.requested(self.find(argument.text) or unknown(argument.text))
                 yield from (Value(item, held.origins) for item in held.items)
             else:
-                yield from self.expanded((argument,))
+                yield from map(self.requested, self.expanded((argument,)))
+
+    def requested(self, value: Value) -> Value:
+        """What a loop goes through: of a list that nobody sets and that is named for it, the requested architecture."""
+        named = self.request.entry(value.because[0]) if value.text is None and len(value.because) == 1 else None
+        return value if named is None else named
 
     def while_(self, block: Block) -> None:
         """A loop with a condition: what it sets is unknown."""

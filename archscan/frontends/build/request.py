@@ -21,6 +21,7 @@ _FROM_OUTSIDE = re.compile(
     r"|\w+_(?:CUDA|GPU)_ARCH(?:S|_LIST|ES|ITECTURES?)?)\}?",
     re.IGNORECASE,
 )
+_LIST_NAME = re.compile(r"(?:^|_)(?:ARCHS|ARCHES|ARCH_?LIST|ARCHITECTURES|CAPABILITIES|SMS)$", re.IGNORECASE)
 _FLAGS = re.compile(r"(?:CMAKE_CUDA_FLAGS|CUDA_NVCC_FLAGS|NVCC_FLAGS)(?:_\w+)?", re.IGNORECASE)
 _VERSION = re.compile(
     r"(?:CMAKE_CUDA_COMPILER_VERSION|CUDA(?:Toolkit|_TOOLKIT)?_VERSION)(?:_(STRING|MAJOR|MINOR))?", re.IGNORECASE
@@ -69,6 +70,12 @@ class Request:
             dotted = "TORCH" in name.upper() or (self.dotted and not name.upper().startswith("CMAKE"))
             return Value(spelled(self.target, self.spellings.get(name, "9.0" if dotted else "90")))
         return None
+
+    def entry(self, name: str) -> Value | None:
+        """What a list of architectures holds that is given from outside; None if the name is not one of those."""
+        if self.target is None or not _LIST_NAME.search(name):
+            return None
+        return Value(spelled(self.target, self.spellings.get(name, "9.0" if self.dotted else "90")))
 
     def takes(self, name: str) -> bool:
         """Whether the user decides what this variable holds."""
