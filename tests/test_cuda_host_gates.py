@@ -52,6 +52,15 @@ def test_conditions_over_the_universe(condition: str, admitted: set[int]) -> Non
     assert admits(found.arms[1]) == ALL - admitted
 
 
+@pytest.mark.parametrize(
+    ("condition", "admitted"),
+    [("cc == 90 || force", {90}), ("cc == 90 && force", {90}), ("force || cc >= 120", {120, 121})],
+)
+def test_a_flag_beside_a_capability_leaves_the_decision_to_it(condition: str, admitted: set[int]) -> None:
+    found = gate(f"void run(int cc, bool force) {{\n  if ({condition}) {{ fast(); }} else {{ slow(); }}\n}}\n")
+    assert admits(found.arms[0]) == admitted
+
+
 def test_truth_of_a_gpu_is_that_of_its_sm_and_the_host_pass_stays_unknown() -> None:
     universe = catalog().universe
     truth = gate("void f(int sm) {\n  if (sm == 120) g();\n}\n").arms[0].truth

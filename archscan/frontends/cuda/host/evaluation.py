@@ -450,7 +450,7 @@ class Evaluator:
         a = self.condition(left, scope, negated, refusing)
         b = self.condition(right, scope, negated, refusing)
         conjunction = (expr.name == "&&") != negated
-        if refusing and not conjunction and a.basis.arch != b.basis.arch:
+        if not conjunction and a.basis.arch != b.basis.arch:
             return self._alternative(a, b)
         both = a & b if conjunction else a | b
         if not a.basis.arch and not b.basis.arch and not (both.truth.yes or both.truth.no):
