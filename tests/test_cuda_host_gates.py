@@ -852,3 +852,84 @@ def test_a_switch_whose_cases_a_macro_makes_is_undecided() -> None:
         f"{head}#define CASE(A) case A: g<A>(); return;\n FOR_EACH(CASE)\n#undef CASE\n default: throw 1;\n }}\n}}\n"
     )
     assert (found.gates, [u.line for u in found.undecided]) == ((), [3])
+
+
+# values that come by way of other functions
+
+
+BY_POINTER = """void query(int* a, int* b) {
+  cudaDeviceProp p;
+  cudaGetDeviceProperties(&p, 0);
+  *a = p.major; *b = p.minor;
+}
+"""
+BY_REFERENCE = """static void query(int& a, int& b) {
+  cudaDeviceGetAttribute(&a, cudaDevAttrComputeCapabilityMajor, 0);
+  cudaDeviceGetAttribute(&b, cudaDevAttrComputeCapabilityMinor, 0);
+}
+"""
+
+
+@pytest.mark.parametrize(("helper", "call"), [(BY_POINTER, "query(&x, &y)"), (BY_REFERENCE, "query(x, y)")])
+def test_a_helper_fills_names_of_its_caller(helper: str, call: str) -> None:
+    line = helper.count("\n") + 4
+    code = f"{helper}void run() {{\n  int x = 0, y = 0;\n  {call};\n  if (x == 8 && y == 9) a(); else b();\n}}\n"
+    assert admits(gate(code, line).arms[0]) == {89}
+
+
+def test_a_helper_that_fills_something_else_leaves_the_names_alone() -> None:
+    helper = BY_POINTER.replace("p.major", "p.multiProcessorCount").replace("p.minor", "p.warpSize")
+    code = f"{helper}void run() {{\n  int x = 0, y = 0;\n  query(&x, &y);\n  if (x >= 9) a(); else b();\n}}\n"
+    assert gates(code) == ()
+
+
+def test_a_method_compares_both_parts_with_what_it_is_given() -> None:
+    code = "struct Arch {\n  int major, minor;\n  bool atLeast(int a, int b) const {\n"
+    code += "    return major > a || (major == a && minor >= b);\n  }\n};\n"
+    found = gate(f"{code}void f(Arch arch) {{\n  if (arch.atLeast(8, 9)) {{ x(); }} else {{ y(); }}\n}}\n", 8)
+    assert admits(found.arms[0]) == ALL - {80, 86, 87, 88}
+
+
+def test_a_helper_of_constants_is_a_constant() -> None:
+    helper = "constexpr int make_sm(int major, int minor) { return major * 100 + minor * 10; }\n"
+    use = "bool f(const cudaDeviceProp& p) {\n  return make_sm(p.major, p.minor) >= make_sm(10, 0);\n}\n"
+    assert admits(gate(helper + use, 3).arms[0]) == FROM_90 - {90}
+
+
+def test_a_pair_is_compared_as_a_whole() -> None:
+    helper = "std::pair<int, int> cc() {\n  cudaDeviceProp p; ask(&p);\n  return {p.major, p.minor};\n}\n"
+    assert admits(gate(helper + "bool f() { return cc() >= std::make_pair(8, 9); }\n", 5).arms[0]) == ALL - {
+        80,
+        86,
+        87,
+        88,
+    }
+    bound = "bool f() { auto [x, y] = cc(); return x == 9 && y == 0; }\n"
+    assert admits(gate(helper + bound, 5).arms[0]) == {90}
+
+
+def test_a_predicate_behind_an_object_is_asked_where_it_decides() -> None:
+    code = """class Device {
+ public:
+  static Device& get() { static Device d; return d; }
+  bool supportsFp8() const { return arch_ >= 89; }
+ private:
+  Device() { cudaDeviceProp p; cudaGetDeviceProperties(&p, 0); arch_ = p.major * 10 + p.minor; }
+  int arch_ = 0;
+};
+void f() { if (Device::get().supportsFp8()) { fp8(); } else { fp16(); } }
+"""
+    assert admits(gate(code, 9).arms[0]) == ALL - {80, 86, 87, 88}
+
+
+def test_a_lambda_without_parameters_is_a_predicate() -> None:
+    code = (
+        "void f() {\n  auto on_new = [] { return getSMVersion() >= 90; };\n  if (on_new()) { a(); } else { b(); }\n}\n"
+    )
+    assert admits(gate(GET_SM + code, GET_SM.count("\n") + 3).arms[0]) == FROM_90
+
+
+@pytest.mark.parametrize("code", ["major != 1 || minor != 0", "theVer.Major > 1 || theVer.Minor > 0"])
+def test_both_parts_of_a_version_are_no_capability(code: str) -> None:
+    given = "const int major = hello[6], minor = hello[7];"
+    assert gates(f"void f(const uint8_t* hello) {{\n  {given}\n  if ({code}) g();\n}}\n") == ()

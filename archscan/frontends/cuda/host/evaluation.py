@@ -200,7 +200,7 @@ class Evaluator:
             return self._element(self.value(owner, scope), int(expr.name == "second"), expr.text)
         if owner.name == "this" and expr.name in scope.env:
             return scope.env[expr.name]
-        if expr.name in ("major", "minor") and self._has_a_version(owner, scope):
+        if expr.name.lower() in ("major", "minor") and self._has_a_version(owner, scope):
             return unknown(expr.text)
         if expr.name in self.members and owner.name == "this":
             return self.members[expr.name]
@@ -372,7 +372,10 @@ class Evaluator:
         ]
         first = results[0]
         if not first.basis.arch:
-            return first if _is_constant(found[0].function) and first.cases else None
+            plain = _is_constant(found[0].function) or (
+                len(found) == 1 and bool(given) and all(v.cases and not v.basis.arch for v in given)
+            )
+            return first if plain and first.cases and first.covered == self.universe.device else None
         if any(r.cases != first.cases for r in results[1:]):
             return unknown(expr.text, arch=True)
         origins = frozenset(Origin(d.path, deciding_line(d.function), d.function.name) for d in found[:1])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from archscan.frontends.cuda.host.evaluation import Evaluator, Scope, chosen
+from archscan.frontends.cuda.host.filling import ATTRIBUTE, filled, only, pointee
 from archscan.frontends.cuda.host.names import is_of_version, seed_of
 from archscan.frontends.cuda.host.project import Defined
 from archscan.frontends.cuda.host.syntax import (
@@ -32,6 +33,7 @@ from archscan.frontends.cuda.host.syntax import (
     declared,
     dotted,
 )
+from archscan.frontends.cuda.host.types import DEPTH
 from archscan.frontends.cuda.host.values import (
     NO_BASIS,
     Basis,
@@ -47,7 +49,6 @@ from archscan.frontends.cuda.host.values import (
 )
 from archscan.model.truth import UNKNOWN, Truth, always, never
 
-_ATTRIBUTE = frozenset({"cudaDeviceGetAttribute", "cuDeviceGetAttribute", "hipDeviceGetAttribute"})
 _NESTING = 60  # blocks inside each other; beyond that control is not followed
 
 
@@ -231,7 +232,7 @@ class Flow:
         if self.recorder and not quiet:
             self.recorder.expression(expr, self.scope, self.live)
         for call in calls_in(expr):
-            if call.name in _ATTRIBUTE and len(call.args) >= 2:
+            if call.name in ATTRIBUTE and len(call.args) >= 2:
                 self._attribute(call)
             elif call.body is not None and self.recorder:
                 self._lambda(call)
@@ -239,7 +240,7 @@ class Flow:
                 self._written(call)
 
     def _attribute(self, call: Expr) -> None:
-        target, asked = dotted(_pointee(call.args[0])), call.args[1].text
+        target, asked = dotted(pointee(call.args[0])), call.args[1].text
         if "apability" in asked or "CAPABILITY" in asked:
             wanted = major if "Major" in asked or "MAJOR" in asked else minor
             self.env[target] = wanted(self.evaluator.universe)
@@ -247,15 +248,34 @@ class Flow:
             self.env[target] = unknown(target)
 
     def _written(self, call: Expr) -> None:
-        for arg in call.args:
+        given = self._filled(call)
+        for position, arg in enumerate(call.args):
             if arg.op in (Op.UNARY, Op.NAME):
-                name = dotted(_pointee(arg))
+                name = dotted(pointee(arg))
+                if position in given:
+                    self.env[name] = given[position]
+                    continue
                 held = self.env.get(name)
                 by_pointer = arg.op is Op.UNARY and arg.name == "&"
                 if by_pointer and is_of_version(call.name):
                     self.env[name] = unknown(name)
                 elif held and not held.basis.arch and (by_pointer or seed_of(name)):
                     del self.env[name]
+
+    def _filled(self, call: Expr) -> dict[int, Value]:
+        """What a helper writes through its parameters, by position: only what hangs on the architecture."""
+        defined = only(self.evaluator.names.candidates(call.name, call.scope, self.path), len(call.args))
+        if defined is None or self.depth >= DEPTH or not (positions := filled(defined.function)):
+            return {}
+        inner = Flow(self.evaluator, defined.path, defined.function, self.depth + 1)
+        inner.run(defined.function.body)
+        found: dict[int, Value] = {}
+        for position in positions:
+            name = defined.function.parameters[position]
+            value = inner.env.get(f"*{name}") or inner.env.get(name)
+            if value is not None and value.basis.arch and value.cases:
+                found[position] = value
+        return found
 
     def _lambda(self, call: Expr) -> None:
         inner = Flow(self.evaluator, self.path, self.function, self.depth, self.recorder, dict(self.env))
@@ -460,10 +480,6 @@ def always_true(evaluator: Evaluator) -> Verdict:
     """Yes on every device target."""
     device = evaluator.universe.device
     return Verdict(always(device), always(device))
-
-
-def _pointee(expr: Expr) -> Expr:
-    return expr.args[0] if expr.op is Op.UNARY and expr.args else expr
 
 
 def calls_in(expr: Expr) -> Iterator[Expr]:

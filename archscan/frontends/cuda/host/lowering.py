@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from tree_sitter import Node
 
 from archscan.frontends.cuda.host.expressions import expression, parser
-from archscan.frontends.cuda.host.names import carries_capability, is_member
+from archscan.frontends.cuda.host.filling import filled
+from archscan.frontends.cuda.host.names import carries_capability, is_member, seed_of
 from archscan.frontends.cuda.host.prefilter import may_ask
 from archscan.frontends.cuda.host.statements import Statements
 from archscan.frontends.cuda.host.syntax import (
@@ -30,6 +31,7 @@ _ASKED = re.compile(  # variables that the driver or runtime is asked to put the
     rb"GetAttribute\s*\(\s*&\s*([\w.]+)\s*,[\s\w:]*(?:omputeCapability|COMPUTE_CAPABILITY)"
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_ROUNDS = 3
 _LONGEST_HELPER = 40  # statements
 _LONG = 1500  # bytes of a function: of longer ones only statements that may matter are read
 _SHORT = 400  # bytes of a constexpr function: a predicate that a template may be tested with
@@ -76,18 +78,32 @@ class Lowering(Statements):
         )
 
     def _read_callers(self) -> None:
-        """Reads the functions again that ask one of the buffer's own helpers, now that these are known."""
-        self.helpers = frozenset(f.name for f in self.functions if len(f.name) > 3 and _answers(f))
-        called = {name: f"{name}(".encode() for name in self.helpers}
-        kept = self.named | self.flags
-        called |= {name: name.encode() for name in self.suspects if is_member(name) or name in kept}
-        for visit in tuple(self.visited) if called else ():  # reading again meets inner functions again
+        """Reads the functions again that ask one of the buffer's own helpers, now that these are known.
+
+        What they answer may be asked in turn.
+        """
+        asked: set[str] = set()
+        for _ in range(_ROUNDS):
+            self.helpers = frozenset(f.name for f in self.functions if _is_named(f) and (_answers(f) or filled(f)))
+            kept = self.named | self.flags
+            called = {name: f"{name}(".encode() for name in self.helpers}
+            called |= {name: name.encode() for name in self.suspects if is_member(name) or name in kept}
+            fresh = {name: key for name, key in called.items() if name not in asked}
+            if not fresh:
+                return
+            asked |= fresh.keys()
+            self._read_again(fresh)
+
+    def _read_again(self, called: dict[str, bytes]) -> None:
+        """Reads the functions that name one of these."""
+        for at, visit in enumerate(tuple(self.visited)):
             text = self._bytes(visit.node)
             if any(key in text for name, key in called.items() if name != visit.name):
-                known = len(self.functions)
+                known, met = len(self.functions), len(self.visited)
                 function = self._lowered(visit)
-                del self.functions[known:]
+                del self.functions[known:], self.visited[met:]  # inner functions, which are met again
                 if visit.position < 0:
+                    self.visited[at] = replace(visit, position=known)
                     self.functions.append(function)
                 else:
                     self.functions[visit.position] = function
@@ -329,9 +345,9 @@ class Lowering(Statements):
     def name_lambda(self, name: str, node: Node, value: Expr) -> Expr:
         """A lambda that a variable holds: a helper of that name."""
         header = node.child_by_field_name("declarator")
-        if value.body is None or header is None:
+        if value.body is None:
             return value
-        parameters = self._parameters(header)
+        parameters = self._parameters(header) if header else ()
         self.functions.append(
             Function(
                 name,
@@ -393,6 +409,11 @@ class Lowering(Statements):
 
 def _words(code: bytes) -> frozenset[str]:
     return frozenset(word.decode() for word in _WORD.findall(code))
+
+
+def _is_named(function: Function) -> bool:
+    """Whether a function can be told by its name: a short one only if it is that of a capability."""
+    return len(function.name) > 3 or seed_of(function.name, call=True) is not None
 
 
 def _answers(function: Function) -> bool:

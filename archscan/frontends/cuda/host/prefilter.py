@@ -20,14 +20,15 @@ _OF_TYPES = (b"mincomputecapability", b"maxcomputecapability")  # ArchTag::kMinC
 _NAMES = tuple(operator + name for operator in (b"", b"\x01") for name in (b"sm", b"cc", b"arch", b"major"))
 _CONSTANT = re.compile(
     rb"\x01?(?:(?:[5-9]|1[0-3]|[3-9]\d|1[0-3]\d|[3-9]\d\d|1[0-3]\d\d)(?![\d.])"
-    rb"|(?=[a-z_:])[\w:]*?(?:sm_?\d|cc_|_cc|arch|capability\{|::major|volta|turing|ampere|ada|hopper|blackwell|rubin))"
+    rb"|(?=[a-z_:])[\w:]*?(?:sm_?\d|cc_|_cc|arch|capability\{|::major|volta|turing|ampere|ada|hopper|blackwell|rubin"
+    rb"|m(?:in|ax)_?(?:sm|cc|cap|comp)|make_(?:pair|tuple)\())"
 )
 _NAMED = re.compile(rb"[\x01\x02]{1,2}(?=[a-z_])[\w:]*?(?:sm_?\d\d|cc_\d|_cc_[a-z0-9])")
 _SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major|version)_?(?:\(\d*)?[{/%]")
 _LOOKUP = re.compile(
-    rb"(?:count|find|contains|at)\(\{?[^;{}]*?(?:sm|cc|arch|major|version|capability)_?[\x01\x02;,{!&|]"
+    rb"(?:count|find|contains|at|any_of)\(\{?[^;{}]*?(?:sm|cc|arch|major|version|capability)_?[\x01\x02;,{!&|\]]"
 )
-_LOOKUPS = (b".count(", b".find(", b".contains(", b"std::find(", b".at(")
+_LOOKUPS = (b".count(", b".find(", b".contains(", b"std::find(", b".at(", b"any_of(")
 _CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
 _SOURCES: dict[bytes, tuple[bytes, ...]] = {  # by what they have in common, which most files do not hold
     b"ersion(": (b"SMVersion(", b"SmVersion(", b"get_sm_version("),
@@ -40,7 +41,8 @@ _SOURCES: dict[bytes, tuple[bytes, ...]] = {  # by what they have in common, whi
 
 _REVERSED = re.compile(rb"\x01?(?:sm|cc|arch|major)(?:_?(?:v|major|\W|\Z)|_\W)")  # after a number and an operator
 _LOOPED = re.compile(  # for (auto& m : table) if (m.sm == sm)
-    rb"for\([^;(){}]*:[^;(){}]*\{?\s*if\([^;{}]*?(?:sm|cc|arch|capability|version)_?\x01\x01"
+    rb"for\([^;(){}]*:[^;(){}]*\{?\s*if\([^;{}]*?(?:(?:sm|cc|arch|capability|version)_?\x01\x01"
+    rb"|\x01\x01(?:sm|cc|arch|capability)\b)"
 )
 _CHECKED = re.compile(  # CHECK_GE(prop.major, 9)
     rb"_(?:eq|ne|lt|le|gt|ge)\([^;{}]*?(?:sm|sm_|cc|arch|major|capability|version|_num),"
@@ -54,6 +56,10 @@ _ASKED_OF = re.compile(  # isHopper(), if (on_hopper()); but device_hopper() of 
     rb"(?:(?:if\s*\(|return\b|[!&|=?])\s*[\w:.>-]*|(?:is|has|can|support|use|enable|check)\w*)\Z"
 )
 _LONGEST_NAME = 200  # bytes, with what stands before it
+_HANDED = (b".major;", b".major,", b"-\x02major;", b"-\x02major,")  # x = p.major; return {p.major, p.minor}
+_BOTH = re.compile(  # major > a || (major == a && minor >= b)
+    rb"\bmajor_?[\x01\x02]{1,2}(?:[a-z(]|[5-9]\b|1[0-3]\b).*\bminor_?[\x01\x02]", re.S
+)
 _DIVIDED = (b"sm", b"sm_", b"cc", b"arch", b"ersion", b"apability")  # sm / 10
 _VALUES = (
     b"SMVersion", b"SmVersion", b"sm_version", b"ComputeCapab", b"apability", b"getSM", b"get_sm", b"get_cc",
@@ -118,6 +124,8 @@ def _offsets(data: bytes, literal: bytes) -> Iterator[int]:
 
 def _asks_squeezed(squeezed: bytes) -> bool:
     if _compares(squeezed) or b"major*10" in squeezed or _divides(squeezed):
+        return True
+    if b"major" in squeezed and (any(handed in squeezed for handed in _HANDED) or _BOTH.search(squeezed)):
         return True
     if (b"check_" in squeezed or b"expect_" in squeezed or b"assert_" in squeezed) and _CHECKED.search(squeezed):
         return True

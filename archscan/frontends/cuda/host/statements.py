@@ -10,6 +10,7 @@ from itertools import takewhile
 from tree_sitter import Node
 
 from archscan.frontends.cuda.host.expressions import Expressions
+from archscan.frontends.cuda.host.filling import pointee
 from archscan.frontends.cuda.host.names import check_operator, is_check, seed_of, speaks_of_architecture
 from archscan.frontends.cuda.host.prefilter import may_ask
 from archscan.frontends.cuda.host.summaries import Summariser, failure_effect
@@ -44,6 +45,7 @@ _MAY_MATTER = re.compile(
 _PREDICATE = re.compile(
     rb"\b(?:is|has|can|supports?|use|enable)\w*\(|\w(?:supported|available)\(|_(?:EQ|NE|GE|GT|LE|LT)\("
 )
+_GIVEN = re.compile(rb"\b(?:sm|cc|arch|major|minor)_?\s*=[^=]")  # what such a name holds, whatever that is
 _LEAVES = re.compile(rb"\b(?:break|return|goto|throw|continue|exit|abort)\b")
 _ALWAYS_READ = frozenset(  # also in very long functions: blocks, and what leaves them
     {"compound_statement", "return_statement", "throw_statement", "break_statement", "continue_statement"}
@@ -112,6 +114,7 @@ class Statements(Expressions):
         return (
             known
             or (len(text) < _SHORT_LAMBDA and b"= [" in text)
+            or _GIVEN.search(text) is not None
             or may_ask(text)
             or _PREDICATE.search(text) is not None
         )
@@ -375,6 +378,10 @@ class Statements(Expressions):
             check = self._check(call, name, node, after)
             if check:
                 return [check]
+        if call is not None and self._callee(call) in self.helpers:
+            expr = self.expr(inner)
+            self.suspects.update(dotted(pointee(a)) for a in expr.args if a.op in (Op.UNARY, Op.NAME))
+            return [Evaluate(expr)]
         return [Evaluate(self.expr(inner))] if _MAY_MATTER.search(self._bytes(inner)) else []
 
     def _assignment(self, node: Node) -> list[Statement]:
