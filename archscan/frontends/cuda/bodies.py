@@ -25,7 +25,7 @@ _NO_CALL = frozenset(
 _PREFIX = re.compile(
     rb"(?:if\s*(?:constexpr\s*)?\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|else|do|while\s*\(\s*(?:0|false)\s*\))\s*"
 )
-_PRINT = re.compile(rb"(?:std::|::)?(?:printf|fprintf|puts|cute::print|print|CUTE_LOG|std::cout|std::cerr)\b")
+_PRINT = re.compile(rb"(?:\w*::)?(?:printf|fprintf|puts|print|cout|cerr|[A-Z]+_LOG)\b")
 _TRAP = re.compile(
     rb"(?:__trap|trap|__brkpt|abort|std::abort|__builtin_trap|__builtin_unreachable|exit|std::terminate)\s*\("
     rb"|(?:\w*[Aa]ssert|\w*ASSERT\w*)\s*\(\s*(?:0|false|!\s*\"[^\"]*\"|false\s*(?:&&|and\b).*|0\s*&&.*|false\s*,.*|0\s*,.*"
@@ -47,9 +47,9 @@ _REFUSED = re.compile(
     rb"false|nullptr|NULL|std::nullopt|\{\}|cudaError(?!_t\b)\w+|CUDA_ERROR_\w+|\w*[Ss]tatus::k(?:Error|Invalid|ArchMismatch)\w*|-1"
 )
 _CAST = re.compile(rb"[\w:<>]*(?:_t|float|half|int|double|bool|unsigned|bfloat16|\bT)\s*[({]\s*[\w.+-]*\s*[)}]")
-_IGNORED = re.compile(rb"(?:\(void\)\s*[\w.]+|(?:cute|std)::ignore\s*=.*|)")
+_IGNORED = re.compile(rb"(?:\(void\)\s*[\w.]+|(?:\w+::)+ignore\s*=.*|)")
 _CONSTANT = re.compile(
-    rb"(?:(?:static|inline|const|constexpr|__device__|__constant__|CUTE_\w+|using|typedef)\s+)+"
+    rb"(?:(?:static|inline|const|constexpr|__device__|__constant__|[A-Z][A-Z0-9_]+|using|typedef)\s+)+"
     rb"(?P<name>[\w:<>, ]+?)\s*=\s*(?P<value>[^;]*)",
     re.S,
 )

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.names import Seed, carries_capability, has_version, is_of_version, seed_of, words
-from archscan.frontends.cuda.host.project import Defined, DefinedConstant, Names
-from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op, Return, dotted
+from archscan.frontends.cuda.host.project import Defined, DefinedConstant
+from archscan.frontends.cuda.host.syntax import Expr, Function, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import statements
+from archscan.frontends.cuda.host.truths import Scope, Truths
 from archscan.frontends.cuda.host.types import DEPTH, SAME, member_of_type, same_type
 from archscan.frontends.cuda.host.values import (
-    NO_BASIS,
     Basis,
     Listing,
     Origin,
@@ -28,8 +28,6 @@ from archscan.frontends.cuda.host.values import (
     value_of,
     verdict_of,
 )
-from archscan.model.target import Universe
-from archscan.model.truth import UNKNOWN, Truth, always
 
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load"})
@@ -37,32 +35,14 @@ _EXTREMES = {"min": "<=", "max": ">="}
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _MOST_STEPS = 5_000  # evaluations for one function: hostile or generated code must end
 _LONGEST_LIST = 64
-_LONGEST_TEXT = 160  # of an assumption
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
 
 
-@dataclass(frozen=True)
-class Scope:
-    """Where an expression stands: its file and function, what its names hold, how deep in calls."""
-
-    path: str
-    env: Mapping[str, Value]
-    function: Function | None = None
-    depth: int = 0
-    types: Mapping[str, Expr] = field(default_factory=dict)  # template parameters bound to types
-    refused: int = 0  # the targets that a check above has turned away
-
-    def deeper(self, path: str, env: Mapping[str, Value], function: Function | None) -> Scope:
-        return Scope(path, env, function, self.depth + 1)
-
-
 @dataclass
-class Evaluator:
+class Evaluator(Truths):
     """Evaluates against one project; the memo holds constants, which are the same everywhere."""
 
-    universe: Universe
-    names: Names
     members: Mapping[str, Value] = field(default_factory=dict)
     memo: dict[tuple[int, tuple[Value, ...]], Value] = field(default_factory=dict)
     answers: dict[tuple[object, ...], Value] = field(default_factory=dict)  # what helpers returned for arguments
@@ -427,83 +407,6 @@ class Evaluator:
             self.answers[key] = returned(self, defined, args, scope, outer or {}, types or {})
         return self.answers[key]
 
-    # truths
-
-    def condition(self, expr: Expr, scope: Scope, negated: bool = False, refusing: bool = False) -> Verdict:
-        """The truth of an expression (of its negation, if `negated`).
-
-        What does not depend on the architecture is taken as met; in a condition that guards a refusal
-        (`refusing`), a requirement that is negated there (`!aligned`) is taken as kept instead.
-        """
-        if expr.op is Op.UNARY and expr.name == "!":
-            return self.condition(expr.args[0], scope, not negated, refusing)
-        if expr.op is Op.BINARY and expr.name in ("&&", "||"):
-            return self._connective(expr, scope, negated, refusing)
-        verdict = verdict_of(self.value(expr, scope))
-        if expr.op is Op.NAME and seed_of(expr.name) and expr.name not in scope.env:
-            return self._assumption(expr, negated, refusing)  # `if (major)`: a pointer that is given or not
-        if verdict.basis.arch or verdict.truth.yes or verdict.truth.no:
-            return ~verdict if negated else verdict
-        return self._assumption(expr, negated, refusing)
-
-    def _connective(self, expr: Expr, scope: Scope, negated: bool, refusing: bool) -> Verdict:
-        left, right = expr.args
-        if right.op is Op.TEXT:  # assert(x && "message")
-            return self.condition(left, scope, negated, refusing)
-        a = self.condition(left, scope, negated, refusing)
-        b = self.condition(right, scope, negated, refusing)
-        conjunction = (expr.name == "&&") != negated
-        if not conjunction and a.basis.arch != b.basis.arch:
-            return self._alternative(a, b)
-        both = a & b if conjunction else a | b
-        if not a.basis.arch and not b.basis.arch and not (both.truth.yes or both.truth.no):
-            whole = self._assumption(expr, negated, refusing)
-            return replace(whole, basis=replace(whole.basis, unknowns=a.basis.unknowns | b.basis.unknowns))
-        return _pruned(both, a, b, self.universe.device)
-
-    def _alternative(self, left: Verdict, right: Verdict) -> Verdict:
-        """A refusal for one of several reasons, some of which are no matter of the architecture: those are left out.
-
-        So is one that asks for the architecture only where something else holds (`x || (use_w4 && sm != 89)`).
-        """
-        asking, other = (left, right) if left.basis.arch else (right, left)
-        kept = frozenset(f"!({text})" for text in other.basis.assumes)
-        basis = asking.basis | Basis(other.basis.unknowns, kept)
-        assumed = Truth(asking.truth.yes, asking.assumed.no) if asking.basis.assumes else asking.assumed
-        return Verdict(asking.truth | other.truth, assumed, basis)
-
-    def _assumption(self, expr: Expr, negated: bool, refusing: bool) -> Verdict:
-        opposed = negated != (expr.op is Op.BINARY and expr.name == "!=")
-        met = Truth(0, self.universe.device) if refusing and opposed else always(self.universe.device)
-        text = f"!({expr.text})" if negated != (refusing and opposed) else expr.text
-        basis = Basis(unknowns=frozenset({atom_name(expr)}), assumes=frozenset({_shortened(text)}))
-        return Verdict(UNKNOWN, met, basis)
-
-    def guarded(self, guards: tuple[Guard, ...], scope: Scope) -> Verdict:
-        """The truth of preprocessor conditions around code; unknown macros are taken as met."""
-        result = Verdict(always(self.universe.device), always(self.universe.device), NO_BASIS)
-        for guard in guards:
-            result = result & self.condition(guard.condition, scope, guard.negated)
-        return result
-
-    def _defined(self, name: str) -> Value:
-        if name in self.names.defines:
-            return constant(int(self.names.defines[name] is not None), self.universe.device)
-        if name == "__CUDA_ARCH__":
-            return replace(constant(1, self.universe.device), basis=Basis(arch=False))
-        macros = self.names.macros
-        if macros is not None and (everywhere := macros.is_defined_everywhere(name)) != macros.is_undefined(name):
-            return constant(int(everywhere), self.universe.device)
-        return unknown(name)
-
-
-def _shortened(text: str) -> str:
-    """A long condition up to the end of one of its parts."""
-    if len(text) <= _LONGEST_TEXT:
-        return text
-    cut = max(text.rfind(mark, 0, _LONGEST_TEXT) for mark in (" && ", " || "))
-    return f"{text[: cut if cut > 0 else _LONGEST_TEXT]} …"
-
 
 def _fitting(found: tuple[Defined, ...], count: int) -> tuple[Defined, ...]:
     """The definitions that take so many arguments: overloads are told apart by that alone."""
@@ -522,13 +425,6 @@ def _types(function: Function, call: Expr, scope: Scope) -> dict[str, Expr]:
     """The template parameters of a function as a call binds them, through those of the caller."""
     given = zip(function.template, call.targs, strict=False)
     return {p: scope.types.get(t.name, t) for p, t in given if p and t.op is Op.NAME}
-
-
-def _pruned(both: Verdict, left: Verdict, right: Verdict, device: int) -> Verdict:
-    """Drops the unknowns of a side that cannot matter: the other decides everywhere."""
-    if both.truth.unknown(device) == 0:
-        return Verdict(both.truth, both.assumed, replace(both.basis, unknowns=frozenset(), assumes=frozenset()))
-    return both
 
 
 def _entry(listed: Payload, index: Payload) -> Payload | None:
@@ -561,14 +457,3 @@ def deciding_line(function: Function) -> int:
     """The line that decides what a helper returns: its return, if there is just one; else where it begins."""
     found = [s for s in statements(function.body) if isinstance(s, Return) and s.value is not None]
     return found[0].place.line if len(found) == 1 else function.place.line
-
-
-def atom_name(expr: Expr) -> str:
-    """A short name for something unknown: the identifier asked for, else the text."""
-    if expr.op in (Op.NAME, Op.FIELD, Op.CALL):
-        if expr.name == "defined" and expr.args:
-            return expr.args[0].name
-        return expr.name or expr.text[:60]
-    if expr.op is Op.UNARY and expr.args:
-        return atom_name(expr.args[0])
-    return expr.text[:60]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from archscan.frontends.cuda.host.evaluation import Evaluator, Scope, chosen
+from archscan.frontends.cuda.host.evaluation import Evaluator, chosen
 from archscan.frontends.cuda.host.filling import ATTRIBUTE, filled, only, pointee
 from archscan.frontends.cuda.host.names import is_of_version, seed_of
 from archscan.frontends.cuda.host.project import Defined
@@ -33,6 +33,7 @@ from archscan.frontends.cuda.host.syntax import (
     declared,
     dotted,
 )
+from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.types import DEPTH
 from archscan.frontends.cuda.host.values import (
     NO_BASIS,

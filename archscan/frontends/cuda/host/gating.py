@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
+from archscan.frontends.cuda.host.evaluation import Evaluator
 from archscan.frontends.cuda.host.flow import Flow
 from archscan.frontends.cuda.host.indexing import HostIndex, recogniser_of, vocabulary_of
 from archscan.frontends.cuda.host.linking import HostProject, TemplateTest
@@ -13,6 +13,7 @@ from archscan.frontends.cuda.host.recording import GateRecorder
 from archscan.frontends.cuda.host.sites import RawSite
 from archscan.frontends.cuda.host.syntax import Alias, Expr
 from archscan.frontends.cuda.host.traversal import parts
+from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import Value, Verdict, merged, operate, verdict_of
 from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.protocol import Context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
+from archscan.frontends.cuda.host.evaluation import Evaluator
 from archscan.frontends.cuda.host.flow import Flow
 from archscan.frontends.cuda.host.indexing import HostIndex
 from archscan.frontends.cuda.host.names import is_member
@@ -13,6 +13,7 @@ from archscan.frontends.cuda.host.project import Names, grouped_constants, group
 from archscan.frontends.cuda.host.reach import Callables
 from archscan.frontends.cuda.host.syntax import Alias, Assign, Branch, Check, Expr, Function, Op, Option, Return, Switch
 from archscan.frontends.cuda.host.traversal import deciding, parts, statements
+from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import Value, Verdict
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.protocol import Context

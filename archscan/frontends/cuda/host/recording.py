@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
-from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
+from archscan.frontends.cuda.host.evaluation import Evaluator
 from archscan.frontends.cuda.host.flow import always_true, is_boolean, option_verdicts
 from archscan.frontends.cuda.host.names import is_check
 from archscan.frontends.cuda.host.syntax import (
@@ -23,6 +23,7 @@ from archscan.frontends.cuda.host.syntax import (
     dotted,
 )
 from archscan.frontends.cuda.host.traversal import parts
+from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import Basis, Listing, Origin, Value, Verdict, verdict_of
 from archscan.frontends.cuda.liveness import Liveness, Point
 from archscan.model.facts import Undecided

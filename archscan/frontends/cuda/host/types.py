@@ -19,7 +19,8 @@ from archscan.frontends.cuda.host.values import (
 from archscan.model.truth import UNKNOWN, always
 
 if TYPE_CHECKING:
-    from archscan.frontends.cuda.host.evaluation import Evaluator, Scope
+    from archscan.frontends.cuda.host.evaluation import Evaluator
+    from archscan.frontends.cuda.host.truths import Scope
 
 SAME = frozenset({"is_same_v", "is_same"})
 _CHOSEN = frozenset({"conditional_t", "conditional"})
