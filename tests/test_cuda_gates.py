@@ -482,3 +482,13 @@ def test_a_call_that_pasting_names_is_expanded_within_a_call() -> None:
     new, old = (gates(head + test.format(v))[-1].arms[0] for v in ("13, 0", "13, 1"))
     assert words(new, "sm_89", "sm_90") == "ny"
     assert words(old, "sm_89", "sm_90") == "nn"
+
+
+def test_comments_in_code_that_is_only_counted_suppress_nothing_and_are_not_idle() -> None:
+    data = b"// archscan: ignore[equality-gate] theirs\n#if __CUDA_ARCH__ == 900\n#endif\n"
+    end = CudaFrontEnd()
+    for origin, included, count in ((Origin.OWN, False, 1), (Origin.VENDORED, False, 0), (Origin.VENDORED, True, 1)):
+        context = Context(catalog(), ScanSettings(include_vendored=included))
+        index = end.index(Source("third_party/a.h", data, origin=origin), context)
+        assert index is not None
+        assert len(index.suppressions) == count

@@ -94,7 +94,7 @@ class CudaFrontEnd:
         template = _is_template(source.path)
         directives = directive_index(source.data, _tools(ContextKey(context)).compiler, brief, template)
         host = host_index(source, context) if _host_wanted(context) and not brief else None
-        return _index(source, directives, host, suppressions(source.data))
+        return _index(source, directives, host, () if brief else suppressions(source.data))
 
     def link(self, indexes: Mapping[str, CudaIndex], context: Context) -> CudaProject:
         """The project's macros, and its host code."""

@@ -118,7 +118,7 @@ def _imported_builders(data: bytes, builders: Sequence[str]) -> Iterator[str]:
 
 def _like_builders(data: bytes) -> Iterator[str]:
     """The functions of the file that get a name and a list of CUDA sources, as what compiles a module does."""
-    if b'.cu"' not in data and b".cu'" not in data:
+    if _CUDA_FILE.search(data) is None:
         return
     given: dict[bytes, None] = {}
     for file in _CUDA_FILE.finditer(data):
