@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from archscan.catalog.recognise import Recogniser
+from archscan.catalog.types import Catalog
 from archscan.frontends.protocol import Context
 from archscan.frontends.python.builds import build_lists, with_build_lists
 from archscan.frontends.python.evaluate import Interpreter
@@ -80,7 +81,7 @@ class PythonFrontEnd:
             for name in index.mentions:
                 users.setdefault(name, set()).add(index.path)
         asked = frozenset(name for index in indexes.values() for name in index.asks)
-        interpreter = Interpreter(graph, knowledge, Lanes(context.catalog.universe))
+        interpreter = Interpreter(graph, knowledge, Lanes(context.catalog.universe, _shared_memory(context.catalog)))
         interpreter.asks = asked
         interpreter.classes = frozenset(name for index in indexes.values() for name in index.classes)
         return PythonProject(
@@ -120,3 +121,9 @@ def _top(source: Source) -> str:
     if not source.disk.endswith(source.path):
         return ""
     return source.disk[: -len(source.path)].rstrip("/").rsplit("/", 1)[-1]
+
+
+def _shared_memory(catalog: Catalog) -> dict[int, int]:
+    """The bytes of shared memory that a block can opt in to, by SM."""
+    limits = {sm: a.limits.get("smem_per_block_optin_bytes") for sm, a in catalog.architectures.items()}
+    return {sm: limit.value for sm, limit in limits.items() if limit is not None and limit.value is not None}

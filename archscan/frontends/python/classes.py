@@ -90,8 +90,13 @@ def _part(interpreter: Interpreter, holder: Value, name: str) -> Value:
         if isinstance(holder, tuple):
             return holder[0 if name == "major" else 1]
         return interpreter.lanes.major if name == "major" else interpreter.lanes.minor
+    if name in _SHARED and isinstance(holder, PropertiesV):
+        return interpreter.lanes.shared
     wrapped = name == "value" and (isinstance(holder, Capability) or type(holder) is int)
     return holder if wrapped else MISSING
+
+
+_SHARED = frozenset({"shared_memory_per_block_optin", "max_shared_mem"})  # torch 2.14.1, triton 3.9.0
 
 
 def _seeded_attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> Value:

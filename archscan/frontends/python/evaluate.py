@@ -30,6 +30,7 @@ class Interpreter:
         self.lanes = lanes
         self.depth = 0
         self.steps = 0
+        self.tries = 0  # try statements being run
         self.cut_short = 0  # evaluations that met a limit or themselves: what rests on them is not remembered
         self.trace: list[Related] = []
         self.said: dict[Related, str] = {}  # what a function that tells targets apart says of itself

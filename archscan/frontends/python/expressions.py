@@ -11,8 +11,8 @@ from tree_sitter import Node
 
 from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.calls import outcome_of, variable
-from archscan.frontends.python.classes import attribute, evaluated, row
-from archscan.frontends.python.frames import END, MISSING, NO_SCOPE, Frame, Lazy
+from archscan.frontends.python.classes import attribute, class_member, evaluated, row
+from archscan.frontends.python.frames import END, MISSING, NO_KEY, NO_SCOPE, Frame, Lazy
 from archscan.frontends.python.lanewise import binary, compare, items_of, logical, truth_of
 from archscan.frontends.python.loops import loop_names
 from archscan.frontends.python.names import lookup, resolve
@@ -21,12 +21,14 @@ from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import oneline, operands, string_parts, text
 from archscan.frontends.python.values import (
     Capability,
+    ClassV,
     DictV,
     ExternalV,
     FuncV,
     InstanceV,
     ListV,
     Maybe,
+    PropertiesV,
     SetV,
     Split,
     Unknown,
@@ -245,8 +247,12 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
             return Capability(True) if isinstance(seeded, Capability) else seeded
     if _is_environment(holder):
         return variable(interpreter, key, MISSING)
+    if isinstance(holder, PropertiesV) and isinstance(key, str):  # triton's are a dict
+        return attribute(interpreter, holder, key, full)
     value = interpreter.lanes.lift(lambda h, k: _index(interpreter, h, k), holder, key)
-    return Unknown((oneline(node, 60),), value.arch) if isinstance(value, Unknown) else value
+    if isinstance(value, Unknown) and not (interpreter.tries and value == NO_KEY):
+        return Unknown((oneline(node, 60),), value.arch)
+    return value
 
 
 def _stored(interpreter: Interpreter, full: str, frame: Frame, position: int) -> Value:
@@ -273,7 +279,10 @@ def _index(interpreter: Interpreter, holder: Value, key: Value) -> Value:
     if isinstance(holder, (Capability, tuple)) and isinstance(key, int):
         return item_of(holder, key, interpreter.lanes)
     if isinstance(holder, DictV):
-        return row(interpreter, holder, key, Unknown(("KeyError",)))
+        return row(interpreter, holder, key, NO_KEY)
+    if isinstance(holder, ClassV) and isinstance(key, str):  # a member of an enumeration
+        member = class_member(interpreter, holder, key, holder)
+        return NO_KEY if member is MISSING else member
     if isinstance(holder, str) and isinstance(key, int) and -len(holder) <= key < len(holder):
         return holder[key]
     return Unknown((), depends(holder) or depends(key))
@@ -291,6 +300,8 @@ def _attribute(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if stated is not None:
         return stated
     holder = interpreter.evaluate(owner, frame)
+    if holder == NO_KEY:
+        return holder
     name = text(name_node)
     if not isinstance(holder, Split):
         return attribute(interpreter, holder, name, full)

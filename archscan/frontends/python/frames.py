@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.scopes import Binding, Scope
-from archscan.frontends.python.values import ClassV, Value
+from archscan.frontends.python.values import ClassV, Unknown, Value
 from archscan.model.gate import Related
 
 END = 1 << 60
@@ -17,6 +17,7 @@ DEPTH = 90
 STEPS = 5_000
 TRACE = 16
 MISSING: Any = object()
+NO_KEY = Unknown(("KeyError",))  # what looking up a key gives that is not there
 
 
 @dataclass(eq=False, repr=False)

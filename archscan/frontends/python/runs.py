@@ -11,11 +11,12 @@ from tree_sitter import Node
 from archscan.frontends.python.branches import combine, taken
 from archscan.frontends.python.calls import outcome_of
 from archscan.frontends.python.classes import class_member
-from archscan.frontends.python.frames import DEPTH, STEPS, TRACE, Frame, Outcome, Raise, distinct
+from archscan.frontends.python.frames import DEPTH, NO_KEY, STEPS, TRACE, Frame, Outcome, Raise, distinct
 from archscan.frontends.python.lanewise import items_of, truth_of
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.notes import said_of
 from archscan.frontends.python.operations import LONGEST_LOOP, hashable
+from archscan.frontends.python.scopes import arm_blocks
 from archscan.frontends.python.syntax import COMPOUND, if_arms, line_of, oneline, operands, statements, text
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.values import ClassV, FuncV, InstanceV, PartialV, Unknown, Value, depends, unite
@@ -210,7 +211,9 @@ class _Run:
             return self._assert(node, live, names)
         if kind == "expression_statement":
             return self._expression(node, live, names)
-        if kind in ("with_statement", "try_statement"):
+        if kind == "try_statement":
+            return self._try(node, live, names)
+        if kind == "with_statement":
             body = child(node, "body")
             return self.block(body, live, names) if body is not None else (live, names)
         if kind in ("continue_statement", "break_statement"):
@@ -219,6 +222,25 @@ class _Run:
         if kind in ("for_statement", "while_statement"):
             return self._loop(node, live, names)
         return live, names
+
+    def _try(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        """Goes on with a handler where the body returns what a missing key gives, else with what follows."""
+        body, *handlers = arm_blocks(node)
+        mark = len(self.returns)
+        self.interpreter.tries += 1
+        try:
+            fall, after = self.block(body, live, names)
+        finally:
+            self.interpreter.tries -= 1
+        missed = 0
+        for value, mask, _ in self.returns[mark:] if handlers else ():
+            for one, lanes in self.interpreter.lanes.groups(value):
+                missed |= lanes & mask if one == NO_KEY else 0
+        if not missed:
+            return fall, after
+        self.returns[mark:] = [(v, m & ~missed, n) for v, m, n in self.returns[mark:] if m & ~missed]
+        caught, after = self.block(handlers[0], missed, names)
+        return fall | caught, after
 
     def _loop(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
         """A loop over a literal is gone through for some item; of others nobody knows whether they are entered."""

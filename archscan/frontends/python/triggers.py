@@ -7,7 +7,7 @@ from bisect import bisect_right
 from functools import lru_cache
 
 # Searched one after the other in lower case: a regular expression with alternatives takes ten times as long.
-_NEEDLES = (b"apabilit", b"compute_", b"lackwell", b"hopper", b"ampere", b"gencode")
+_NEEDLES = (b"apabilit", b"shared_mem", b"compute_", b"lackwell", b"hopper", b"ampere", b"gencode")
 # A pattern that begins with a plain text is found as fast as the text.
 _SM = re.compile(rb"sm(?:_[189va]|[189]|(?<=e_sm)|(?<=[nx]_sm)=|(?<= sm) |(?<=get_sm))")
 _PATTERNS = (
@@ -48,6 +48,7 @@ _TRIGGER = re.compile(
     rb"|_*(?:(?:cc|sm|device|cap|prop|props|capability|arch|compute|cuda|gpu|dev|supported)_)?majors?"
     rb"|cc|cap|CAP|.*_cc|.*_cap|cc_(?:int|major|str)|.*_CCS?"
     rb"|(?:.*[^A-Za-z])?(?i:sm_?\d{2,3}[afx]?|compute_\d+[af]?)(?:[^a-zA-Z0-9].*)?"
+    rb"|shared_memory_per_block_optin|max_shared_mem"
     rb"|sm|archs?|arches|ARCHS?|ARCHES|.*_(?:arch|archs|ARCH|ARCHS|ARCHES|sm)"
     rb"|arch_(?:int|num|number|str|id|list|version)|get_sm(?:_(?!count)\w+)?|.*ARCH_LIST.*|sm_(?:arch|ver|num|number|int|str)|(?i:(?:\w+_)?sm_version)"
 )

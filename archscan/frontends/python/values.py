@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -157,7 +157,7 @@ class ModuleV:
 
 @dataclass(frozen=True, slots=True)
 class PropertiesV:
-    """A device properties object: `.major`, `.minor`."""
+    """A device properties object: `.major`, `.minor`, `.shared_memory_per_block_optin`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +205,9 @@ _COMPARED = _PLAIN | {Unknown, Maybe, ExternalV, Capability}
 class Lanes:
     """Operations over the GPUs of a universe, one lane each: Python sees no suffix; the host pass is no lane."""
 
-    def __init__(self, universe: Universe) -> None:
+    def __init__(self, universe: Universe, shared: Mapping[int, int] | None = None) -> None:
         self.universe = universe
+        memory = shared or {}  # bytes of shared memory that a block can opt in to, by SM
         self.all = universe.device
         lanes: dict[int, int] = {}
         for target in universe.targets:
@@ -217,6 +218,7 @@ class Lanes:
         self.minor = self.by_target(lambda t: t.minor)
         self.sm = self.by_target(lambda t: t.sm)
         self.pair = self.by_target(lambda t: (t.major, t.minor))
+        self.shared = self.by_target(lambda t: memory.get(t.sm, Unknown(("shared memory",), True)))
 
     def by_target(self, what: Callable[[Target], Value]) -> Value:
         """The value `what` has on every lane."""
