@@ -250,3 +250,54 @@ def test_who_is_named_to_go_on_is_not_shut_out(rest: str, found: int, tmp_path: 
 def test_the_arm_of_those_who_lack_an_ability_is_no_loss(suffix: str, found: int, tmp_path: Path) -> None:
     text = ABILITY.replace("has_sm100_SUFFIX", f"is_sm100_{suffix}")
     assert len([f for f in _found(tmp_path, "backend.py", text, "sm_103") if f.place.line > 5]) == found
+
+
+WAIT = """\
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+#define STEP() asm volatile("INSTRUCTION;" ::: "memory")
+#else
+#define STEP()ELSE
+#endif
+__global__ void consume(float* y) { STEP(); y[threadIdx.x] = 1.f; }
+"""
+HOPPER = """\
+#include <cuda_runtime.h>
+__global__ void hopper_copy(float* y);
+void launch(float* y, cudaStream_t s, int cc) {
+  ASKED {
+    cudaFuncSetAttribute(hopper_copy, cudaFuncAttributeMaxDynamicSharedMemorySize, 160 * 1024);
+    hopper_copy<<<1, 32, 160 * 1024, s>>>(y);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("instruction", "other", "consequence"),
+    [
+        ("griddepcontrol.wait", "", "race"),
+        ("griddepcontrol.launch_dependents", "", "degraded_tuning"),
+        ("griddepcontrol.wait", " __syncthreads()", "slow_fallback"),  # something is done instead
+    ],
+)
+def test_a_macro_that_does_nothing_loses_what_others_do(
+    instruction: str, other: str, consequence: str, tmp_path: Path
+) -> None:
+    text = WAIT.replace("INSTRUCTION", instruction).replace("ELSE", other)
+    assert _only(tmp_path, "consume.cu", text, "sm_120")[0] == consequence
+
+
+@pytest.mark.parametrize(("asked", "found"), [("if (cc >= 90)", 1), ("", 0)])
+def test_a_kernel_of_other_chips_is_reached_where_a_condition_says_so(asked: str, found: int, tmp_path: Path) -> None:
+    assert len(_found(tmp_path, "launch.cu", HOPPER.replace("ASKED", asked), "sm_120")) == found
+
+
+@pytest.mark.parametrize(("target", "advice"), [("sm_103", "widen-safe"), ("sm_120", "widen-unsafe-runtime")])
+def test_to_ask_for_a_row_is_no_check_of_its_own(target: str, advice: str, tmp_path: Path) -> None:
+    source = (
+        'import torch\n\nROWS = {(9, 0): "a", (10, 0): "b"}\n\n\ndef row():\n'
+        "    cap = torch.cuda.get_device_capability()\n"
+        '    assert cap in ROWS, "not here"\n    return ROWS[cap]\n'
+    )
+    found = {f.place.line: f.advice.value for f in _found(tmp_path, "rows.py", source, target)}
+    assert found[8] == advice

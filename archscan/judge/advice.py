@@ -10,7 +10,7 @@ from archscan.judge.cases import Case
 from archscan.judge.features import COMPILED
 from archscan.judge.limits import constant
 from archscan.judge.named import foreign, named_for_others
-from archscan.judge.pairs import Half
+from archscan.judge.pairs import Half, Pair
 from archscan.judge.said import block_scaled, known_bad, memory, oversize, performance, said, workaround
 from archscan.judge.stated import exact, named_as_built, promised, required
 from archscan.judge.weighed import Advised, Rule, Weighed
@@ -103,7 +103,8 @@ def _macro_use(weighed: Weighed) -> Advised | None:
 
 def _table(weighed: Weighed) -> Advised | None:
     """A check before a table without a row, the table behind the check, and a table that simply fails."""
-    if weighed.half(Half.TABLE, admits=False):
+    behind = weighed.half(Half.TABLE, admits=False)
+    if behind and not (weighed.siblings and all(_is_membership(weighed, table) for table in behind)):
         return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "the table behind it has no row")
     checks = weighed.half(Half.CHECK, admits=False)
     if any(check.shares is None or not check.shares.needs.absent() for check in checks):
@@ -111,6 +112,13 @@ def _table(weighed: Weighed) -> Advised | None:
     if weighed.case.gate.kind is Kind.TABLE and weighed.case.gets.does is Does.RAISES and not weighed.siblings:
         return Advised(Advice.WIDEN_UNSAFE_RUNTIME, weighed.today, "there is no row for the target")
     return None
+
+
+def _is_membership(weighed: Weighed, table: Pair) -> bool:
+    """Whether a check asks no more than whether the table has a row: one row opens both."""
+    names = table.shares.gate.symbols if table.shares is not None else ()
+    asked = " ".join(arm.condition for arm in weighed.case.gate.arms)
+    return any(re.search(rf"\bin (?:\w+\.)*{re.escape(name)}\b", asked) for name in names)
 
 
 def _other_half(weighed: Weighed) -> Advised | None:

@@ -31,6 +31,7 @@ _KEY = re.compile(
 _BOUNDED = re.compile(r"^(?:std::|math\.|triton\.)?(?:min|max|cdiv|ceil_div|next_power_of_2)(?:<\w+>)?\([^\"']*\)$")
 _LONG = 300  # characters of a choice of one of two
 _EITHER = re.compile(r"^(?:([^\"'?]+?) if [^\"']+ else ([^\"']+)|[^\"'?]+\?\s*([^\"'?:]+?)\s*:\s*([^\"'?:]+))$")
+_EMPTY_MACRO = re.compile(r"\w+\([^()]*\)")  # `WAIT()`, defined as nothing
 _QUOTED = re.compile(r"[\"'][^\"']*[A-Za-z]")
 _ZERO = re.compile(r"^[-+]?\(?\s*(?:0[xX]0+|0(?:\.0*)?|\.0+|false|False|nullptr|NULL|\{\s*\}|None)\s*[fFuUlLhH]*\)?$")
 _NAMED_BINARY = re.compile(r"wheel|cubin|fatbin|binary|image|prebuilt|precompiled", re.I)
@@ -96,6 +97,11 @@ def _of_silence(case: Case) -> Consequence:
         return Consequence.COMPILE_ERROR
     if scope.is_kernel and scope.whole_body:
         return Consequence.SILENT_NOOP
+    return _of_lost(case)
+
+
+def _of_lost(case: Case) -> Consequence:
+    """Statements are not there: a hint, an order between threads, a value, or something done."""
     sure = case.needs.sure
     if sure and all(n.feature.group in _HINTS for n in sure):
         return Consequence.DEGRADED_TUNING
@@ -231,6 +237,8 @@ def _of_definition(case: Case) -> Consequence:
     if case.gets.does is Does.ERRORS:
         return Consequence.COMPILE_ERROR
     value = case.arm.effect.value if case.arm else None
+    if case.needs.sure and _EMPTY_MACRO.fullmatch(case.gets.value or "") and not _EMPTY_MACRO.fullmatch(value or ""):
+        return _of_lost(case)
     if case.limit or (_is_constant(value) and constant(value) not in (None, 0, 1)):
         return Consequence.DEGRADED_TUNING
     return Consequence.SLOW_FALLBACK

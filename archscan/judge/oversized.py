@@ -57,12 +57,19 @@ def oversized(
 def _arrives(file: FileFacts, site: Site, project: Project, selection: Selection, catalog: Catalog) -> bool:
     """Whether host code gets to a site on the target: no gate around or above it turns the target away.
 
-    Code that is named for other chips is taken to be called for those alone.
+    Code that is named for other chips is taken to be called for those alone, unless an arm lets the target in.
     """
     named = chips_named(f"{site.function} {site.name} {file.path.rsplit('/', 1)[-1]}", catalog)
-    if named and not any(sm // 10 == selection.major for sm in named):
+    host = [gate for gate in file.gates if gate.layer is Layer.HOST]
+    if named and not any(sm // 10 == selection.major for sm in named) and not _let_in(host, site, project, selection):
         return False
-    return all(_passes(gate, site, project, selection) for gate in file.gates if gate.layer is Layer.HOST)
+    return all(_passes(gate, site, project, selection) for gate in host)
+
+
+def _let_in(host: list[Gate], site: Site, project: Project, selection: Selection) -> bool:
+    """Whether a condition around a site holds for the target."""
+    taken = [gate.arms[b.arm] for gate in host for b in project.ways(gate) if b.conditional and b.yes & selection.mask]
+    return any(arm.body is not None and arm.body.line <= site.place.line <= arm.body.end_line for arm in taken)
 
 
 def _passes(gate: Gate, site: Site, project: Project, selection: Selection) -> bool:
