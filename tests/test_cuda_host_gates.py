@@ -933,3 +933,34 @@ def test_a_lambda_without_parameters_is_a_predicate() -> None:
 def test_both_parts_of_a_version_are_no_capability(code: str) -> None:
     given = "const int major = hello[6], minor = hello[7];"
     assert gates(f"void f(const uint8_t* hello) {{\n  {given}\n  if ({code}) g();\n}}\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "admitted"),
+    [
+        ("std::any_of(kSms.begin(), kSms.end(), [sm_arch](int a) { return a == sm_arch; })", {80, 90}),
+        ("std::any_of(kSms.begin(), kSms.end(), [&](int a) { return sm_arch == a; })", {80, 90}),
+        ("std::binary_search(kSms.begin(), kSms.end(), sm_arch)", {80, 90}),
+    ],
+)
+def test_a_list_is_searched_for_an_answer(asked: str, admitted: set[int]) -> None:
+    code = f"bool f(int sm_arch) {{\n  static const std::vector<int> kSms{{80, 90}};\n  return {asked};\n}}\n"
+    found = gate(code)
+    assert (found.kind, found.place.line, admits(found.arms[0])) == (Kind.ALLOW_LIST, 2, admitted)
+
+
+def test_none_of_a_list_is_the_rest() -> None:
+    search = "std::none_of(kSms.begin(), kSms.end(), [&](int a) { return a == sm_arch; })"
+    table = "static const std::vector<int> kSms{80, 90};"
+    code = f"void f(int sm_arch) {{\n  {table}\n  if ({search}) throw 1;\n  g();\n}}\n"
+    assert admits(gate(code).arms[0]) == {80, 90}
+
+
+@pytest.mark.parametrize(
+    ("table", "returned"),
+    [("static const Map t = {{80, 1}, {90, 2}};", "t"), ("static auto* t = new Map{{80, 1}, {90, 2}};", "*t")],
+)
+def test_a_table_that_a_function_returns(table: str, returned: str) -> None:
+    code = f"const Map& table() {{\n  {table}\n  return {returned};\n}}\n"
+    found = gate(f"{code}int f(int sm) {{\n  return table().at(sm);\n}}\n")
+    assert (found.kind, found.place.line, admits(found.arms[0])) == (Kind.ALLOW_LIST, 2, {80, 90})

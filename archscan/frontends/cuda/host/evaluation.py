@@ -35,6 +35,7 @@ _EXTREMES = {"min": "<=", "max": ">="}
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _MOST_STEPS = 5_000  # evaluations for one function: hostile or generated code must end
 _LONGEST_LIST = 64
+MEMBERSHIP = frozenset({"count", "contains", "binary_search", "any_of", "none_of"})  # answer yes or no
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
 _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
 
@@ -287,12 +288,26 @@ class Evaluator(Truths):
 
     def _member_of(self, expr: Expr, args: tuple[Expr, ...], owner: Expr | None, scope: Scope) -> Value | None:
         """Whether a capability is in a list: `list.count(sm)`, `table.find(sm)`, `std::find(begin, end, sm)`."""
+        if expr.name in ("any_of", "none_of") and len(args) == 3:
+            return self._met_by_some(expr, args, scope)
         if expr.name not in _LOOKUPS or not args:
             return None
         container = owner.args[0] if owner else args[0].args[-1] if args[0].args else args[0]
         if container.name == "owner" and container.args:
             container = container.args[0]
         return self._held(container, args[-1], scope)
+
+    def _met_by_some(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
+        """Whether a capability equals an entry of a list: `std::any_of(begin, end, [&](int a) { return a == sm; })`."""
+        only = args[2].body[0] if args[2].body and len(args[2].body) == 1 else None
+        equality = only.value if isinstance(only, Return) else None
+        if equality is None or equality.name != "==" or not args[0].args:
+            return None
+        owner = args[0].args[-1]
+        container = owner.args[0] if owner.name == "owner" else owner
+        asked = [side for side in equality.args if self.value(side, scope).basis.arch]
+        found = self._held(container, asked[0], scope) if len(asked) == 1 else None
+        return mapped(found, lambda p: int(not p)) if found and expr.name == "none_of" else found
 
     def row(self, expr: Expr, scope: Scope) -> Verdict | None:
         """Where `table.at(sm)` has a row; None for anything else."""
@@ -355,7 +370,8 @@ class Evaluator(Truths):
             plain = _is_constant(found[0].function) or (
                 len(found) == 1 and bool(given) and all(v.cases and not v.basis.arch for v in given)
             )
-            return first if plain and first.cases and first.covered == self.universe.device else None
+            whole = bool(first.cases) and first.covered == self.universe.device
+            return first if whole and (plain or first.basis.listings) else None
         if any(r.cases != first.cases for r in results[1:]):
             return unknown(expr.text, arch=True)
         origins = frozenset(Origin(d.path, deciding_line(d.function), d.function.name) for d in found[:1])

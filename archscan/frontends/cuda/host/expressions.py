@@ -169,6 +169,10 @@ class Expressions:
                 return Expr(Op.OPAQUE, self.place(node), self.text(node)[:200], "expansion", args=inner_args)
             case "initializer_list":
                 return Expr(Op.GROUP, self.place(node), self.text(node)[:200], args=self._children(node, depth))
+            case "new_expression" if (
+                made := node.child_by_field_name("arguments")
+            ) and made.type == "initializer_list":
+                return self.expr(made, depth + 1)
             case "compound_literal_expression":
                 value = node.child_by_field_name("value")
                 return self.expr(value, depth + 1) if value else self._opaque(node, depth)

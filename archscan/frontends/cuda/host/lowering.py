@@ -31,6 +31,9 @@ _ASKED = re.compile(  # variables that the driver or runtime is asked to put the
     rb"GetAttribute\s*\(\s*&\s*([\w.]+)\s*,[\s\w:]*(?:omputeCapability|COMPUTE_CAPABILITY)"
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_TABLE = re.compile(
+    rb"\bstatic\b[^;{}]*\{\s*\{\s*\{?\s*(?:[5-9]|1[0-3])\d*\s*,"
+)  # a table of capabilities that is returned
 _ROUNDS = 3
 _LONGEST_HELPER = 40  # statements
 _LONG = 1500  # bytes of a function: of longer ones only statements that may matter are read
@@ -311,7 +314,7 @@ class Lowering(Statements):
         )
         text = self._bytes(node)
         short = b"constexpr" in text[:200] and len(text) < _SHORT
-        if may_ask(text) or short:
+        if may_ask(text) or short or (len(text) < _LONG and _TABLE.search(text)):
             self.functions.append(Function("", "", (), (), (), self.place(node)))  # keeps the order
             self.functions[visit.position] = self._lowered(visit)
             if short and (b"__CUDA_ARCH__" in text or not self.named.isdisjoint(_words(text))):

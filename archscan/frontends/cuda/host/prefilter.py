@@ -26,9 +26,10 @@ _CONSTANT = re.compile(
 _NAMED = re.compile(rb"[\x01\x02]{1,2}(?=[a-z_])[\w:]*?(?:sm_?\d\d|cc_\d|_cc_[a-z0-9])")
 _SWITCH = re.compile(rb"switch\((?:\w+(?:::|\.|->|-\x02))*\w*(?:sm|cc|arch|major|version)_?(?:\(\d*)?[{/%]")
 _LOOKUP = re.compile(
-    rb"(?:count|find|contains|at|any_of)\(\{?[^;{}]*?(?:sm|cc|arch|major|version|capability)_?[\x01\x02;,{!&|\]]"
+    rb"(?:count|find|contains|at|_search|_of)\(\{?[^;{}]*?(?:sm|cc|arch|major|version|capability)_?[\x01\x02;,{!&|\]]"
+    rb"|_of\([^;{}]*\{return[^;{}]*(?:(?:sm|cc|arch|capability)_?\x01\x01|\x01\x01[^;{}]*(?:sm|cc|arch|capability)_?;)"
 )
-_LOOKUPS = (b".count(", b".find(", b".contains(", b"std::find(", b".at(", b"any_of(")
+_LOOKUPS = (b".count(", b".find(", b".contains(", b"std::find(", b".at(", b"y_search(", b"any_of(", b"none_of(")
 _CONSTEXPR = re.compile(rb"ifconstexpr\([^;{}]*(?:arch|sm_?\d|is_major)")
 _SOURCES: dict[bytes, tuple[bytes, ...]] = {  # by what they have in common, which most files do not hold
     b"ersion(": (b"SMVersion(", b"SmVersion(", b"get_sm_version("),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
-from archscan.frontends.cuda.host.evaluation import Evaluator
+from archscan.frontends.cuda.host.evaluation import MEMBERSHIP, Evaluator
 from archscan.frontends.cuda.host.flow import always_true, is_boolean, option_verdicts
 from archscan.frontends.cuda.host.names import is_check
 from archscan.frontends.cuda.host.syntax import (
@@ -155,7 +155,7 @@ class GateRecorder:
         if expr is None:
             return
         boolean = is_boolean(expr)
-        if not boolean and not (expr.op is Op.CALL and expr.name in self.predicates):
+        if not boolean and not (expr.op is Op.CALL and (expr.name in self.predicates or expr.name in MEMBERSHIP)):
             self.expression(expr, scope, live)
             return
         verdict = self.evaluator.condition(expr, scope)
