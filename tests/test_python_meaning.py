@@ -999,3 +999,35 @@ def test_value_that_is_only_told_decides_nothing(teller: str) -> None:
 def test_arm_that_only_tells_logs() -> None:
     (gate,) = gates(HEAD + "def use():\n    if torch.cuda.get_device_capability()[0] == 9:\n        _log_choice(9)\n")
     assert gate.arms[0].effect.does is Does.LOGS
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "not fits()",
+        "not FITS",
+        "cap() != (9, 0)",
+        "cap() not in [(9, 0)]",
+        "not torch.cuda.get_device_capability() == (9, 0)",
+    ],
+)
+def test_negation_before_the_other_way_is_the_gate_of_what_follows(condition: str) -> None:
+    before = (
+        HEAD + "def cap():\n    return torch.cuda.get_device_capability()\n\n"
+        "def fits():\n    return cap()[0] == 9\n\nFITS = fits()\n\n"
+    )
+    found = gates(
+        before + f"def use(x):\n    if {condition}:\n        return slow(x)\n    y = prepare(x)\n    return fast(y)\n"
+    )
+    (gate,) = [g for g in found if g.kind is Kind.IF]
+    assert yes(gate) == {90} and {80, 100, 120} <= no(gate)
+    assert (gate.arms[0].effect.value, gate.rest.value) == ("fast(y)", "slow(x)")
+
+
+@pytest.mark.parametrize("returned", ["None", "False", "x"])
+def test_negation_that_refuses_is_read_as_written(returned: str) -> None:
+    (gate,) = gates(
+        HEAD + "def use(x):\n    cap = torch.cuda.get_device_capability()\n"
+        f"    if cap != (9, 0):\n        return {returned}\n    return fast(x)\n"
+    )
+    assert 90 in no(gate) and {80, 100, 120} <= yes(gate)

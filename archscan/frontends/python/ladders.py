@@ -10,6 +10,7 @@ from tree_sitter import Node
 from archscan.frontends.python.arms import (
     ASSUMPTIONS,
     arm_notes,
+    arm_of,
     arms_of,
     has_suffix,
     is_gate,
@@ -27,15 +28,26 @@ from archscan.frontends.python.conditions import Answer, arm_answers, conjunct_o
 from archscan.frontends.python.definitions import at_definition, named_list
 from archscan.frontends.python.effects import after, block_effect, caught, effect_of
 from archscan.frontends.python.frames import Frame
+from archscan.frontends.python.lists import names_targets
 from archscan.frontends.python.names import lookup
 from archscan.frontends.python.notes import quirk_in
 from archscan.frontends.python.reach import reach_of
 from archscan.frontends.python.scopes import Scope as BlockScope
-from archscan.frontends.python.syntax import arguments, if_arms, inner, operands, place, statements, template, text
+from archscan.frontends.python.syntax import (
+    arguments,
+    if_arms,
+    inner,
+    oneline,
+    operands,
+    place,
+    statements,
+    template,
+    text,
+)
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.tables import asks_table
 from archscan.frontends.python.values import depends, is_constant
-from archscan.model.gate import Does, Effect, Gate, Kind
+from archscan.model.gate import Arm, Does, Effect, Gate, Kind
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
@@ -113,6 +125,8 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         for arm, (_, block, _) in zip(arms, parts, strict=True)
     )
     rest = caught(_rest(ladder, path), path)
+    if len(parts) == 1 and behind and _is_other_way(scan, parts[0][0], frame, arms[0].effect, effect_of(behind)):
+        arms, rest = (_what_follows(scan, parts[0], behind, answers[0], reach, frame),), arms[0].effect
     has_else = any(a.is_else for a in arms)
     first = next(i for i, a in enumerate(answers) if a.arch)
     condition = parts[first][0]
@@ -141,6 +155,40 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         quirk = quirk_in(gate.near)
         gate = replace(gate, extra=(("quirk", quirk),) if quirk else ())
     scan.add(gate)
+
+
+_NEGATIONS = frozenset({"!=", "not in"})
+_DONE = frozenset({Does.RETURNS, Does.WORK})
+
+
+def _is_other_way(scan: ModulePass, condition: Node | None, frame: Frame, does: Effect, follows: Effect) -> bool:
+    """Whether a condition is a negation behind which one way of doing the work returns, and the other follows.
+
+    `if not has_wgmma: return slow(x)` before `return fast(x)` is `if has_wgmma: return fast(x)`: the same gate.
+    """
+    if condition is None or not all(e.does in _DONE and "(" in (e.value or "") for e in (does, follows)):
+        return False
+    asked = inner(condition)
+    signs = {c.type for c in asked.children_by_field_name("operators")}
+    if not signs or not signs <= _NEGATIONS:
+        return asked.type == "not_operator"
+    values = [scan.interpreter.evaluate(operand, frame) for operand in operands(asked)]
+    return any(names_targets(value, scan) or names_targets((value,), scan) for value in values)
+
+
+def _what_follows(
+    scan: ModulePass,
+    part: tuple[Node | None, Node, Node],
+    behind: list[Node],
+    own: Answer,
+    reach: Answer,
+    frame: Frame,
+) -> Arm:
+    """What follows an if as the arm of those that it does not take."""
+    arm = arm_of(scan, part[0], behind[-1], part[2], ~own, reach & ~own, frame)
+    asked = inner(part[0]) if part[0] is not None else behind[0]
+    shown = oneline(operands(asked)[0]) if asked.type == "not_operator" else f"not ({oneline(asked)})"
+    return replace(arm, condition=shown, effect=effect_of(behind))
 
 
 def _result(block: Node) -> Node | None:
