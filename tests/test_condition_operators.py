@@ -8,7 +8,7 @@ import pytest
 from test_robustness_conditions import ATOM, LEVELS, TARGETS, Node, Value, binary, unary
 
 from archscan.frontends.cuda.conditions import Evaluator
-from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, state_of, uniform
+from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, some_of, state_of, uniform
 from archscan.frontends.cuda.tokens import mentioned, names_in
 
 ALL = (1 << TARGETS) - 1
@@ -290,6 +290,54 @@ def test_a_universe_may_be_split_in_96_ways(ways: int, known: bool) -> None:
     if known:
         assert answer.truth.no == 0b11111
         assert answer.truth.yes == everything & ~0b11111
+
+
+def test_plain_integers_split_nothing() -> None:
+    everything = (1 << 97) - 1
+    state = state_of({Definition(None, str(n)): 1 << n for n in range(97)})
+    assert Evaluator(everything).answer("X > 4", {"X": state}.__getitem__).truth.no == 0b11111
+
+
+def test_macros_that_split_alike_split_once() -> None:
+    everything = (1 << 12) - 1
+    state = state_of({Definition(None, f"0 + {n}"): 1 << n for n in range(12)})
+    found = Evaluator(everything).answer("X + Y + Z > 8", {"X": state, "Y": state, "Z": state}.__getitem__)
+    assert (found.truth.no, found.truth.yes) == (0b111, everything & ~0b111)
+
+
+def test_candidates_hold_where_the_macro_is_one_of_them() -> None:
+    states = {"X": state_of({Definition(None, "7"): 0b0001, some_of(("1", "2")): 0b1110})}
+    assert masks("X == 7", states) == (0b0001, 0b1110)
+    assert masks("X < 3", states) == (0b1110, 0b0001)
+    assert masks("X == 1", states) == (0, 0b0001)
+    half = {
+        "X": state_of({some_of(("1", "2")): 0b0011, some_of(("5", "6")): 0b1100}),
+        "Y": state_of({Definition(None, "(1)"): 0b0011, Definition(None, "(2 + 0)"): 0b1100}),
+    }
+    assert masks("X < 3 && Y == 1", half) == (0b0011, 0b1100)
+    assert masks("X > 4 && Y", half) == (0b1100, 0b0011)
+
+
+@pytest.mark.parametrize(("values", "known"), [((8, 8, 2), True), ((12, 11, 1), False)])
+def test_128_worlds_are_tried_and_not_one_more(values: tuple[int, ...], known: bool) -> None:
+    states = {f"N{i}": uniform(some_of(map(str, range(n))), ALL) for i, n in enumerate(values)}
+    yes, no = masks(" + ".join(states) + " < 99", states)
+    assert (yes, no) == ((ALL, 0) if known else (0, 0))
+
+
+def test_names_that_pasting_makes_are_looked_up() -> None:
+    states = defined(IS_GCC="1", IS_ICC="0")
+    states["IS"] = uniform(Definition(("x",), "IS_ ## x"), ALL)
+    states["CALL"] = uniform(Definition(("x",), "CALL_##x()"), ALL)
+    states["CALL_ONE"] = uniform(Definition((), "1"), ALL)
+    states["CALL_NONE"] = uniform(Definition((), "0"), ALL)
+    zero = uniform(UNDEFINED, ALL)
+    for text, expected in {
+        "IS(GCC)": "yes", "IS(ICC)": "no", "CALL(ONE)": "yes", "CALL(NONE)": "no", "CALL(ONE) && IS(ICC)": "no",
+        "!CALL(NONE) && IS(GCC)": "yes",
+    }.items():  # fmt: skip
+        found = Evaluator(ALL).answer(text, lambda name: states.get(name, zero))
+        assert found.truth.word(ALL) == expected, text
 
 
 def test_a_call_of_an_unknown_macro_is_skipped_whole() -> None:

@@ -122,10 +122,7 @@ class Evaluator:
             if unseen := _pasted(condition, macros, states):  # IS(GCC) calls IS_GCC(), which looks like no call before
                 raise Unseen(*unseen) from None
             return self._open(condition, mask)
-        yes, no = truth_of(values)
-        if values.blame and mask & ~(yes | no):
-            yes, no = _agreed(texts, states, mask, values)
-        return Answer(Truth(yes, no), values.blame)
+        return Answer(Truth(*_agreed(texts, states, mask, values)), values.blame)
 
 
 def _pasted(condition: str, macros: dict[str, Definition], states: dict[str, State]) -> list[str]:

@@ -20,8 +20,6 @@ _DEFINED = "defined "  # prefix of the token that stands for `defined(X)` while 
 
 def expanded(condition: Sequence[str], macros: Mapping[str, Definition]) -> list[str]:
     """The tokens with these macros expanded; operands of `defined` stay."""
-    if not macros:
-        return list(condition)
     if all(macro.params is None and "#" not in macro.body for macro in macros.values()):
         return _replaced(condition, macros)
     return [text for token in _by_pcpp(condition, macros) for text in _unfolded(str(token.value))]
@@ -155,18 +153,19 @@ def _too_large(given: tuple[Any, ...], macros: Mapping[str, Definition]) -> bool
     """Whether expansion could explode: an upper bound from the sizes of the bodies, computed without expanding."""
     bodies = {name: _body(definition) for name, definition in macros.items()}
     sizes: dict[str, int] = {}
-    pending = list(macros)
-    while pending:
-        name = pending[-1]
-        open_ = [v for v in bodies[name].values if v in bodies and v not in sizes and v not in pending]
-        if open_:
-            pending += open_
-            continue
-        pending.pop()
-        sizes[name] = min(1 + sum(sizes.get(v, 1) for v in bodies[name].values), _MOST_TOKENS * 100)
-    fan_out = max((body.fan_out for body in bodies.values()), default=1)
-    depth = max(_depth(given), *(body.depth for body in bodies.values()), 0)
-    bound: int = fan_out ** min(depth, 64)
+    for root in macros:
+        chain = [root]
+        while chain:
+            name = chain[-1]
+            inner = [v for v in bodies[name].values if v in bodies and v not in sizes and v not in chain]
+            if inner:
+                chain.append(inner[0])
+            else:
+                sizes[name] = min(1 + sum(sizes.get(v, 1) for v in bodies[name].values), _MOST_TOKENS * 100)
+                chain.pop()
+    fan_out = max(body.fan_out for body in bodies.values())
+    depth = max(_depth(given), *(body.depth for body in bodies.values()))
+    bound: int = fan_out**depth
     return bound * sum(sizes.get(t.value, 1) for t in given) > _MOST_TOKENS * 50
 
 
