@@ -66,6 +66,8 @@ def _number(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 
 
 def _string(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
+    if node.named_child_count == 3 and (content := node.named_children[1]).type == "string_content":
+        return text(content)  # between its quotes
     parts: list[Value] = []
     for literal in string_parts(node):
         if literal.type != "string":

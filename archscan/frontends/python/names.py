@@ -158,7 +158,22 @@ def _starred(interpreter: Interpreter, module: Module) -> tuple[Module, ...]:
 
 
 def resolve(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
-    """The value a scope's bindings give a name at a position; MISSING if none reaches it."""
+    """The value a scope's bindings give a name at a position; MISSING if none reaches it. At the end: remembered."""
+    if position < END:
+        return _resolved(interpreter, name, frame, position)
+    key = (END, END, name)
+    known = frame.memo.get(key)
+    if known is None:
+        mark, whole = len(interpreter.trace), interpreter.cut_short
+        known = (_resolved(interpreter, name, frame, END), tuple(interpreter.trace[mark:]))
+        if whole == interpreter.cut_short:
+            frame.memo[key] = known
+    else:
+        interpreter.trace.extend(known[1])
+    return known[0]
+
+
+def _resolved(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
     value = _bound_value(interpreter, name, frame, position)
     if frame.parent is None and name in frame.module.globals and is_constant(value):
         return _set_by_functions(interpreter, name, frame)
