@@ -33,10 +33,8 @@ _DECIDES = re.compile(
 _OPERAND = re.compile(rb"[\w.]+(?:\([\w., ]*\))?(?:\.\w+)*")
 _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
 # What is handed to a compiler by name, or at the head of its command line.
-_COMPILES = re.compile(
-    rb"cuda_c?flags\s*=\s*(?:\[\s*\*)?(?P<flags>(?!\w*cuda_c?flags\b)[A-Za-z_])"
-    rb"|\[\s*[\"']?[\w./]*(?P<command>nvcc|NVCC)\b[\w()]*[\"']?,"
-)
+_FLAGS = re.compile(rb"cuda_c?flags\s*=\s*(?:\[\s*\*)?((?!\w*cuda_c?flags\b)[A-Za-z_])")
+_COMMAND = re.compile(rb"\[\s*[\"']?[\w./]*(nvcc|NVCC)\b[\w()]*[\"']?,")
 _CONSTANT = re.compile(rb"\.([A-Z][A-Z0-9_]{4,})\b")  # of another module: `wrapper.USE_FAST`
 _RETURNED = re.compile(rb"\breturn (\w+)\(")
 _TOP = re.compile(rb"\n(?=[^\s])")
@@ -55,6 +53,7 @@ _TRIGGER = re.compile(
 _NOISE = re.compile(rb"[ \t]*(?:#|import\b|from\b|class\b|\"\"\"|logger\.|@cute|@triton|print\()")
 _NOISE_WORDS = re.compile(rb"cute\.arch\.")
 _PROSE = re.compile(rb"[ \t]*[rRbBuU]?\Z")
+_INTRINSICS = (b"cute.arch.", b"cutlass.", b"llvm.")
 _GENERATED = re.compile(rb"(?i)auto-?generated|generated (?:by|from|file)|do not edit|machine[- ]generated")
 
 
@@ -66,9 +65,8 @@ def may_hold_gates(data: bytes) -> bool:
 
 def generated(data: bytes) -> str:
     """Why the body of a file is machine-written kernel code, or nothing."""
-    share = data.count(b"cute.arch.") + data.count(b"cutlass.") + data.count(b"llvm.")
-    lines = data.count(b"\n") + 1
-    if len(data) > 60_000 and share > 0.35 * lines:
+    share = sum(data.count(word) for word in _INTRINSICS) if len(data) > 60_000 else 0
+    if share and share > 0.35 * (lines := data.count(b"\n") + 1):
         return f"{100 * share // lines} of 100 lines are intrinsics"
     if len(data) > 40_000 and _GENERATED.search(data[:2000]):
         return "its header says that it is generated"
@@ -147,9 +145,11 @@ def deciding(data: bytes, found: tuple[int, ...]) -> tuple[int, ...]:
 
 def compiling(data: bytes) -> tuple[int, ...]:
     """Offsets of the flags that code is compiled with at run time, where a name stands for them or a command."""
-    if b"cuda_cflags" not in data and b"nvcc" not in data and b"NVCC" not in data:
+    commands = b"nvcc" in data or b"NVCC" in data
+    if not commands and b"cuda_cflags" not in data:
         return ()
-    return tuple(m.start(m.lastgroup or 0) for m in _COMPILES.finditer(data))
+    found = [m.start(1) for m in _FLAGS.finditer(data)]
+    return tuple(sorted([*found, *(m.start(1) for m in _COMMAND.finditer(data))] if commands else found))
 
 
 def mentions(data: bytes, found: tuple[int, ...]) -> frozenset[str]:
