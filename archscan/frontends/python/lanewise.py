@@ -54,9 +54,14 @@ def truth_of(lanes: Lanes, value: Value) -> Value:
     return lanes.merge((truthy(one), mask) for one, mask in lanes.groups(value))
 
 
+_UNIFORM = frozenset({bool, Unknown, Maybe})  # values that are the same on all lanes
+
+
 def logical(lanes: Lanes, is_and: bool, a: Value, b: Value) -> Value:
     if not depends(a) and not depends(b) and (isinstance(a, Maybe) or isinstance(b, Maybe)):
         return _of_switches(is_and, a, b)
+    if type(a) in _UNIFORM and type(b) in _UNIFORM:
+        return kleene(is_and, a, b)
     parts: list[tuple[Value, int]] = []
     for (x, y), mask in lanes.spread((a, b)):
         parts.append((kleene(is_and, x, y), mask))

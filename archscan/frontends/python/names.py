@@ -15,9 +15,9 @@ from archscan.frontends.python.lanewise import binary, items_of
 from archscan.frontends.python.loops import loop_names
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.operations import BUILTINS, item_of
-from archscan.frontends.python.scopes import Binding, Chain, chain_of
+from archscan.frontends.python.scopes import Binding, Chain
 from archscan.frontends.python.syntax import field as child
-from archscan.frontends.python.syntax import if_arms, line_of, oneline, path_to, text
+from archscan.frontends.python.syntax import if_arms, line_of, oneline, text
 from archscan.frontends.python.triggers import is_trigger
 from archscan.frontends.python.values import (
     ExternalV,
@@ -200,7 +200,7 @@ def _bound_value(interpreter: Interpreter, name: str, frame: Frame, position: in
     if not before[-1].chain:
         return _bound(interpreter, before[-1], frame, before[:-1], chain)
     if position < END:
-        chain = chain_of(frame.scope, path_to(frame.scope.body, position))
+        chain = frame.scope.chain_at(position)
     return _reach(interpreter, name, frame, before, chain, position)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 
 from tree_sitter import Node
 
@@ -35,6 +36,7 @@ class Scope:
         self.stars: list[Binding] = []
         self.loops: dict[str, None] = {}  # names that a loop binds
         self.compounds: dict[int, Node] = {}
+        self.arms: list[tuple[int, int, Chain]] = []  # of those, in source order: where they begin and end
         self.recover: Callable[[str], bool] | None = None
         self._block(body, ())
 
@@ -45,6 +47,14 @@ class Scope:
     def of(self, name: str) -> list[Binding]:
         """The bindings of a name, none if it has none."""
         return self.bindings[name] if self.holds(name) else []
+
+    def chain_at(self, position: int) -> Chain:
+        """The chain of a position: of the innermost arm around it."""
+        for at in range(bisect_right(self.arms, position, key=itemgetter(0)) - 1, -1, -1):
+            _, end, chain = self.arms[at]
+            if position < end:
+                return chain
+        return ()
 
     def take(self, other: Scope, start: int) -> None:
         """Adds the bindings of another scope that begin at an offset or after it."""
@@ -142,8 +152,10 @@ class Scope:
             self.bindings.setdefault(plain, []).append(binding)
 
     def _compound(self, node: Node, chain: Chain) -> None:
-        for index, block in enumerate(arm_blocks(node)):
-            self._block(block, (*chain, (node.start_byte, index)))
+        for index, (start, block) in enumerate(_arms(node)):
+            inside = (*chain, (node.start_byte, index))
+            self.arms.append((start, block.end_byte, inside))
+            self._block(block, inside)
         if node.type == "for_statement":
             left = field(node, "left")
             if left is not None:
@@ -162,8 +174,20 @@ class Scope:
 
 def arm_blocks(node: Node) -> list[Node]:
     """The blocks of a compound statement, in order."""
+    return [block for _, block in _arms(node)]
+
+
+def _arms(node: Node) -> list[tuple[int, Node]]:
+    """The blocks of a compound statement, in order, and where their arms begin.
+
+    A condition belongs to its arm: that of an elif is evaluated before any arm has run.
+    """
     if node.type == "if_statement":
-        return [block for _, block in if_arms(node)]
+        return [((condition or block).start_byte, block) for condition, block in if_arms(node)]
+    return [(block.start_byte, block) for block in _blocks(node)]
+
+
+def _blocks(node: Node) -> list[Node]:
     if node.type == "match_statement":
         body = field(node, "body")
         cases = [c for c in body.named_children if c.type == "case_clause"] if body is not None else []
@@ -175,23 +199,3 @@ def arm_blocks(node: Node) -> list[Node]:
             if inner is not None:
                 blocks.append(inner)
     return blocks
-
-
-def _arm_spans(node: Node) -> list[tuple[int, int]]:
-    """From where to where a position is in an arm: an elif's condition is evaluated before any arm has run."""
-    if node.type != "if_statement":
-        return [(block.start_byte, block.end_byte) for block in arm_blocks(node)]
-    return [((condition or block).start_byte, block.end_byte) for condition, block in if_arms(node)]
-
-
-def chain_of(scope: Scope, path: list[Node]) -> Chain:
-    """The chain of a position, given the nodes from the scope's body down to it."""
-    chain: list[tuple[int, int]] = []
-    for node, below in itertools.pairwise(path):
-        if node.type in COMPOUND and node.start_byte in scope.compounds:
-            for index, (start, end) in enumerate(_arm_spans(node)):
-                if start <= path[-1].start_byte < end:
-                    chain.append((node.start_byte, index))
-        elif node.type in ("function_definition", "class_definition") and below is not node:
-            break
-    return tuple(chain)
