@@ -422,3 +422,12 @@ def test_list_that_the_user_gives_holds_what_is_asked_for() -> None:
     assert (gate.place.line, gate.rest.does) == (1, Does.ERRORS)
     names = {t.name for t in UNIVERSE.members(gate.arms[0].truth.yes)}
     assert {"sm_75", "sm_120"} <= names and not names & {"sm_86", "sm_110", "sm_121"}
+
+
+@pytest.mark.parametrize(("other", "listed"), [('list(APPEND OUT "${a}")', 0), ("set(SEEN TRUE)", 1)])
+def test_entry_that_is_put_in_place_of_one(other: str, listed: int) -> None:
+    text = (
+        'foreach(a IN LISTS CMAKE_CUDA_ARCHITECTURES)\n  if(a MATCHES "^100$")\n    list(APPEND OUT "100a")\n'
+        f"  else()\n    {other}\n  endif()\nendforeach()\nset(CMAKE_CUDA_ARCHITECTURES ${{OUT}})\n"
+    )
+    assert len([g for g in gates(text).values() if g.kind is Kind.BUILD_LIST]) == listed

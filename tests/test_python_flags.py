@@ -137,3 +137,19 @@ def test_flags_in_a_docstring_build_nothing() -> None:
 def test_name_that_a_flag_is_given_to_tells_what_it_is_for() -> None:
     (gate,) = gates("def use(spec):\n    spec.tcgen05_ok = torch.cuda.get_device_capability()[0] == 10\n")
     assert [use.feature for use in gate.arms[0].features] == ["tcgen05"]
+
+
+def test_conditions_in_a_loop_choose_among_its_entries() -> None:
+    text = """
+    import os
+    ARCHS = os.environ.get("EXT_ARCHS", "80;90;120").split(";")
+    def flags():
+        f = []
+        for a in ("75", "80", "90", "120"):
+            if a in ARCHS:
+                plain = f"arch=compute_{a},code=sm_{a}"
+                f += ["-gencode", f"arch=compute_{a}a,code=sm_{a}a" if a in ("90", "120") else plain]
+        return f
+    """
+    found = {g.place.line: loading(g) for g in flag_gates(text)}
+    assert {80, 86, 87, 88, 89, 90, 120} in found.values()

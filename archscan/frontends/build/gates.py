@@ -110,6 +110,8 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
         return None  # a default that stands for the request
     if all(_is_dead(evaluated, literal) for literal in group):
         return None  # of another toolkit or platform
+    if all(_is_replaced(evaluated, literal) for literal in group):
+        return None  # one entry in another's place: the list is the one that was gone through
     if first.purpose is Purpose.LOOP and not _flags_made_of(evaluated, first):
         return None
     own, assumes = _by_loading(evaluated, group)
@@ -229,6 +231,18 @@ def _is_dead(evaluated: Evaluated, literal: Literal) -> bool:
             if answers[number].value is False or True in earlier:
                 return True
     return False
+
+
+def _is_replaced(evaluated: Evaluated, literal: Literal) -> bool:
+    """Whether the other way of the if() around an appended literal appends what is there already: `"${arch}"`."""
+    blocks = {block.parts[0].head.start: block for block in _blocks(evaluated.listfile.body)}
+    return literal.command.name == "list" and any(
+        command.name == "list" and words[:2] == ["APPEND", literal.name] and all("$" in word for word in words[2:])
+        for offset, number in literal.within[-1:]
+        for at, part in enumerate(blocks[offset].parts if offset in blocks else ())
+        for command in _commands(part.body if at != number else ())
+        if (words := [argument.text for argument in command.arguments])
+    )
 
 
 def _by_result(evaluated: Evaluated, group: list[Literal]) -> Truth | None:

@@ -66,7 +66,7 @@ def _looped(interpreter: Interpreter, module: Module, writer: _Writer) -> dict[i
     """The gates of the lists that a loop writes flags of, by where they begin; flags that all want are no gate."""
     found: dict[int, list[Looped]] = {}
     for one in looped_flags(interpreter, module, writer.catalog):
-        if _guard(one.flag, writer.catalog) == "":
+        if _guard(one.loop, writer.catalog) == "":
             found.setdefault(one.literal.start_byte, []).append(one)
     made = ((at, writer.gate(some[0].literal, _all_images(some), some[0].entry, "")) for at, some in found.items())
     return {at: gate for at, gate in made if gate is not None}

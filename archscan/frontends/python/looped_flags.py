@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from archscan.catalog.types import Catalog
 from archscan.frontends.build.images import Image, flag_images
 from archscan.frontends.python.definitions import literal_of
 from archscan.frontends.python.frames import NO_SCOPE, Frame
-from archscan.frontends.python.lanewise import items_of
+from archscan.frontends.python.lanewise import items_of, truth_of
 from archscan.frontends.python.loops import loop_names
 from archscan.frontends.python.modules import Module
 from archscan.frontends.python.operations import LONGEST_LOOP
@@ -34,7 +35,7 @@ class Looped:
     """A list with the images of the flag that a loop over it writes, and the name of an entry."""
 
     literal: Node
-    flag: Node
+    loop: Node
     images: tuple[Image, ...]
     entry: str
 
@@ -53,16 +54,17 @@ def looped_flags(interpreter: Interpreter, module: Module, catalog: Catalog) -> 
         items = items_of(interpreter.lanes, interpreter.evaluate(right, frame)) or ()
         if where is not module or literal.type not in _LISTS or not 1 < len(items) <= LONGEST_LOOP:
             continue
-        words = [_written(interpreter, loop, flag, frame, loop_names(interpreter, left, item)) for item in items]
-        images = [flag_images(word, catalog) if isinstance(word, str) else () for word in words]
+        asked = _conditions(path, loop)
+        words = [_written(interpreter, loop, flag, asked, frame, loop_names(interpreter, left, i)) for i in items]
+        images = [flag_images(word, catalog) if isinstance(word, str) else () for word in words if word is not False]
         if all(images):
-            yield Looped(literal, flag, tuple(i for some in images for i in some), text(left))
+            yield Looped(literal, loop, tuple(i for some in images for i in some), text(left))
 
 
 def _flag_of(path: list[Node]) -> Node | None:
     """The expression that writes a flag: a text with its `%`, its `+` or its `.format()`."""
     at = next((i for i, node in enumerate(path) if node.type in ("string", "concatenated_string")), 0)
-    while at > 1 and path[at - 1].type in ("binary_operator", "concatenated_string"):
+    while at > 1 and path[at - 1].type in ("binary_operator", "concatenated_string", "conditional_expression"):
         at -= 1
     if at > 2 and path[at - 1].type == "attribute" and path[at - 2].type == "call":
         at -= 2
@@ -81,8 +83,17 @@ def _loop_around(path: list[Node]) -> Node | None:
     return None
 
 
-def _written(interpreter: Interpreter, loop: Node, flag: Node, frame: Frame, names: dict[str, Value]) -> Value:
-    """The flag that is written for one entry; what the loop assigns before it is known as well."""
+def _conditions(path: list[Node], loop: Node) -> list[Node]:
+    """The conditions between a loop and a place in its body that have to be met."""
+    inside = [n for n in path if n.start_byte > loop.start_byte]
+    found = [child(n, "condition") for n, below in itertools.pairwise(inside) if below == child(n, "consequence")]
+    return [condition for condition in found if condition is not None]
+
+
+def _written(
+    interpreter: Interpreter, loop: Node, flag: Node, asked: list[Node], frame: Frame, names: dict[str, Value]
+) -> Value:
+    """The flag that is written for one entry, False for none; what the loop assigns before it is known as well."""
     one = Frame(frame.module, NO_SCOPE, frame, names)
     body = child(loop, "body") if loop.type == "for_statement" else None
     for statement in statements(body) if body is not None else ():
@@ -91,6 +102,7 @@ def _written(interpreter: Interpreter, loop: Node, flag: Node, frame: Frame, nam
         if statement.end_byte <= flag.start_byte and assignment.type == "assignment" and left is not None and right:
             value = interpreter.evaluate(right, one)
             names.update({text(left): value} if left.type == "identifier" and is_constant(value) else {})
-    value = interpreter.evaluate(flag, one)
+    met = [truth_of(interpreter.lanes, interpreter.evaluate(condition, one)) for condition in asked]
+    value = False if False in met else interpreter.evaluate(flag, one)
     one.memo.clear()
     return value
