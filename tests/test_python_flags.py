@@ -147,8 +147,9 @@ def test_conditions_in_a_loop_choose_among_its_entries() -> None:
         f = []
         for a in ("75", "80", "90", "120"):
             if a in ARCHS:
-                plain = f"arch=compute_{a},code=sm_{a}"
-                f += ["-gencode", f"arch=compute_{a}a,code=sm_{a}a" if a in ("90", "120") else plain]
+                n = a + "a"
+                f += ["-gencode", f"arch=compute_{n},code=sm_{n}" if a in ("90", "120") else
+                      f"arch=compute_{a},code=sm_{a}"]
         return f
     """
     found = {g.place.line: loading(g) for g in flag_gates(text)}

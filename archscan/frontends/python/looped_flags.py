@@ -54,8 +54,8 @@ def looped_flags(interpreter: Interpreter, module: Module, catalog: Catalog) -> 
         items = items_of(interpreter.lanes, interpreter.evaluate(right, frame)) or ()
         if where is not module or literal.type not in _LISTS or not 1 < len(items) <= LONGEST_LOOP:
             continue
-        asked = _conditions(path, loop)
-        words = [_written(interpreter, loop, flag, asked, frame, loop_names(interpreter, left, i)) for i in items]
+        asked, before = _conditions(path, loop), _statements(path, loop)
+        words = [_written(interpreter, before, flag, asked, frame, loop_names(interpreter, left, i)) for i in items]
         images = [flag_images(word, catalog) if isinstance(word, str) else () for word in words if word is not False]
         if all(images):
             yield Looped(literal, loop, tuple(i for some in images for i in some), text(left))
@@ -90,13 +90,18 @@ def _conditions(path: list[Node], loop: Node) -> list[Node]:
     return [condition for condition in found if condition is not None]
 
 
+def _statements(path: list[Node], loop: Node) -> list[Node]:
+    """The statements of a loop around a place, in order."""
+    blocks = [n for n in path if n.type == "block" and n.start_byte > loop.start_byte]
+    return [statement for block in blocks for statement in statements(block)]
+
+
 def _written(
-    interpreter: Interpreter, loop: Node, flag: Node, asked: list[Node], frame: Frame, names: dict[str, Value]
+    interpreter: Interpreter, before: list[Node], flag: Node, asked: list[Node], frame: Frame, names: dict[str, Value]
 ) -> Value:
     """The flag that is written for one entry, False for none; what the loop assigns before it is known as well."""
     one = Frame(frame.module, NO_SCOPE, frame, names)
-    body = child(loop, "body") if loop.type == "for_statement" else None
-    for statement in statements(body) if body is not None else ():
+    for statement in before:
         assignment = statement.named_children[0] if statement.named_children else statement
         left, right = child(assignment, "left"), child(assignment, "right")
         if statement.end_byte <= flag.start_byte and assignment.type == "assignment" and left is not None and right:
