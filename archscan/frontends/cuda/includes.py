@@ -94,16 +94,41 @@ def _common(one: str, other: str) -> int:
 def _reached(edges: dict[str, list[str]], bits: dict[str, int]) -> dict[str, int]:
     """Transitive reach of every file, to a fixpoint; cycles are common and harmless."""
     reach = {path: _mask(targets, bits) for path, targets in edges.items()}
+    passing = [path for path in _inner_first(edges) if path in bits]  # what nobody includes passes nothing on
     changed = True
     while changed:
         changed = False
-        for path, targets in edges.items():
-            mask = reach[path]
-            for target in targets:
-                mask |= reach.get(target, 0)
+        for path in passing:
+            mask = _joined(reach, path, edges[path])
             if mask != reach[path]:
                 reach[path], changed = mask, True
+    for path in edges.keys() - bits.keys():
+        reach[path] = _joined(reach, path, edges[path])
     return reach
+
+
+def _inner_first(edges: dict[str, list[str]]) -> list[str]:
+    """The files that include any, each behind what it includes but for cycles: one pass carries reach all the way."""
+    found: dict[str, None] = {}
+    seen: set[str] = set()
+    for start in edges:
+        stack = [start]
+        while stack:
+            path = stack[-1]
+            if path not in seen:
+                seen.add(path)
+                stack += [target for target in edges.get(path, ()) if target not in seen]
+            else:
+                found[stack.pop()] = None
+    return [path for path in found if path in edges]
+
+
+def _joined(reach: dict[str, int], path: str, targets: list[str]) -> int:
+    """What a file reaches, with what these reach."""
+    mask = reach[path]
+    for target in targets:
+        mask |= reach.get(target, 0)
+    return mask
 
 
 def _mask(paths: list[str], bits: dict[str, int]) -> int:
