@@ -8,8 +8,8 @@ substring search, so that hundreds of megabytes of generated code cost seconds. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import starmap
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 
@@ -24,13 +24,16 @@ class Directive(NamedTuple):
     end_line: int
 
 
+_directive: Callable[[tuple[Any, ...]], Directive] = partial(tuple.__new__, Directive)  # no Python code a row
+
+
 class Events(tuple[Directive, ...]):
     """Directives that are kept: pickled by columns, as an index holds thousands and each would name its class."""
 
     __slots__ = ()
 
     def __new__(cls, rows: Iterable[Directive] = (), *columns: Sequence[Any]) -> Events:
-        return super().__new__(cls, starmap(Directive, zip(*columns, strict=True)) if columns else rows)
+        return super().__new__(cls, map(_directive, zip(*columns, strict=True)) if columns else rows)
 
     def __getnewargs__(self) -> tuple[object, ...]:
         return ((), *zip(*self, strict=True))
@@ -269,7 +272,7 @@ class _Scanner:
             line = self.line = self.line + data.count(b"\n", self.counted, at)
             self.counted = at
             shown = _shown(text)
-            found.append(Directive(_NAMES[name], texts.setdefault(shown, shown), at, end, line, line))
+            found.append(_directive((_NAMES[name], texts.setdefault(shown, shown), at, end, line, line)))
             if end > limit:
                 return at
         return len(data)
