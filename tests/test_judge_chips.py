@@ -301,3 +301,28 @@ def test_to_ask_for_a_row_is_no_check_of_its_own(target: str, advice: str, tmp_p
     )
     found = {f.place.line: f.advice.value for f in _found(tmp_path, "rows.py", source, target)}
     assert found[8] == advice
+
+
+TRY = """\
+__device__ bool attempt(float* to, unsigned from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+  INSTRUCTION
+  return true;
+#else
+  return VALUE;
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("instruction", "value", "consequence"),
+    [
+        ('asm volatile("cp.async.bulk.commit_group;");', "false", "slow_fallback"),  # the caller is told
+        ('asm volatile("cp.async.bulk.commit_group;");', "0", "wrong_result"),
+        ('asm volatile("elect.sync _|P1, -1;");', "false", "wrong_result"),  # an answer of the instruction
+    ],
+)
+def test_false_says_that_it_was_not_done(instruction: str, value: str, consequence: str, tmp_path: Path) -> None:
+    text = TRY.replace("INSTRUCTION", instruction).replace("VALUE", value)
+    assert _only(tmp_path, "attempt.cuh", text, "sm_120")[0] == consequence

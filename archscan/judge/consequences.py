@@ -22,6 +22,7 @@ _ERROR_CODE = re.compile(
 _HINTS = frozenset(
     {"griddep-launch", "prefetch", "cache-policy", "setmaxnreg"}
 )  # losing them costs time, never correctness
+_ANSWERS = frozenset({"elect", "mbarrier", "redux"})  # instructions that give a truth value
 _WAYS = re.compile(r"version|backend|algorithm|(?:^|_)impl", re.I)
 _OVERLAP = frozenset({"griddep-wait", "griddep-launch"})
 _NUMBERS = re.compile(r"^[\s\d.,()\[\]{}xXa-fA-FuUlL+*/<>=\"':-]*$")
@@ -196,7 +197,7 @@ def _of_fallback(case: Case) -> Consequence:
         return Consequence.DEGRADED_TUNING
     if case.gate.layer in _ON_DEVICE:
         if value is not None and _ZERO.match(value) and not _is_literal(missed):
-            return Consequence.WRONG_RESULT
+            return Consequence.SLOW_FALLBACK if _says_not_done(case) else Consequence.WRONG_RESULT
         return (
             Consequence.DEGRADED_TUNING if _is_constant(value) and _is_constant(missed) else Consequence.SLOW_FALLBACK
         )
@@ -211,6 +212,13 @@ def _of_fallback(case: Case) -> Consequence:
     if (case.gate.kind is Kind.TABLE and not picks_name) or numbers:
         return Consequence.DEGRADED_TUNING
     return Consequence.SLOW_FALLBACK
+
+
+def _says_not_done(case: Case) -> bool:
+    """Whether `false` tells the caller that what others do was not done; it is no answer of an instruction."""
+    arm = case.arm
+    done = arm is not None and arm.effect.does is Does.WORK and arm.effect.value is None
+    return case.gets.value == "false" and done and not any(n.feature.group in _ANSWERS for n in case.needs.sure)
 
 
 def _missed_value(case: Case) -> str | None:
