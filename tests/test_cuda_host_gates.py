@@ -964,3 +964,16 @@ def test_a_table_that_a_function_returns(table: str, returned: str) -> None:
     code = f"const Map& table() {{\n  {table}\n  return {returned};\n}}\n"
     found = gate(f"{code}int f(int sm) {{\n  return table().at(sm);\n}}\n")
     assert (found.kind, found.place.line, admits(found.arms[0])) == (Kind.ALLOW_LIST, 2, {80, 90})
+
+
+def test_a_capability_that_is_rounded_down_is_one() -> None:
+    helper = "int rounded(int sm) { return sm >= 90 ? 90 : sm >= 80 ? 80 : 75; }\n"
+    code = f"{helper}void f(int sm) {{\n  int arch = rounded(sm);\n  if (arch == 90) {{ a(); }} else {{ b(); }}\n}}\n"
+    assert admits(gate(code, 4).arms[0]) == FROM_90
+
+
+@pytest.mark.parametrize("chosen", ["sm >= 90 ? 100 : 80", "sm >= 90 ? 64 : 32", "sm >= 90 ? 90 : 0"])
+def test_a_number_that_is_no_sm_below_is_a_choice(chosen: str) -> None:
+    helper = f"int tile(int sm) {{ return {chosen}; }}\n"
+    code = f"{helper}void f(int sm) {{\n  int n = tile(sm);\n  if (n == 80) {{ a(); }} else {{ b(); }}\n}}\n"
+    assert [g.place.line for g in gates(code)] == [1]

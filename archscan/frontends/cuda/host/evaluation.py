@@ -49,9 +49,11 @@ class Evaluator(Truths):
     answers: dict[tuple[object, ...], Value] = field(default_factory=dict)  # what helpers returned for arguments
     steps: int = 0  # since the caller set it to zero
     spellings: Mapping[int, int] = field(init=False)
+    floors: Mapping[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.spellings = values.spellings(self.universe)
+        self.floors = values.floors(self.universe)
 
     @property
     def is_exhausted(self) -> bool:
@@ -250,7 +252,8 @@ class Evaluator(Truths):
         if not value.basis.arch or value.basis.compiled:
             return False
         named = any(isinstance(payload, values.Enumerator) for payload, _ in value.cases)
-        return not named and not values.is_capability(value, self.spellings)
+        capable = values.is_capability(value, self.spellings) or values.is_rounded(value, self.floors)
+        return not named and not capable
 
     def _incomparable(self, expr: Expr, args: list[Value]) -> Value:
         """A comparison without any answer: no capability if the other side is a plain number of another order."""

@@ -275,6 +275,23 @@ def spellings(universe: Universe) -> dict[int, int]:
     return found
 
 
+def floors(universe: Universe) -> dict[int, int]:
+    """For the number of each SM, the targets at or above it."""
+    device = [t for t in universe.targets if not t.is_host]
+    return {sm: universe.mask(t for t in device if t.sm >= sm) for sm in {t.sm for t in device}}
+
+
+def is_rounded(value: Value, known: Mapping[int, int]) -> bool:
+    """Whether a value is the capability rounded down to one of several: 80 for 8.6, 90 for 12.0.
+
+    The lowest of them may stand for all below it.
+    """
+    numbers = [payload for payload, _ in value.cases if isinstance(payload, int) and payload in known]
+    if len(numbers) < max(len(value.cases), 2):
+        return False
+    return all(p == min(numbers) or not mask & ~known[p] for p, mask in value.cases if isinstance(p, int))
+
+
 def is_capability(value: Value, known: Mapping[int, int]) -> bool:
     """Whether a value is the GPU's capability in some spelling, not a number that was chosen by it (tile, cluster)."""
     alike = asked = 0
