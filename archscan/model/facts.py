@@ -60,7 +60,6 @@ class SiteKind(str, Enum):
     DYNAMIC_SHARED = "dynamic-shared"  # value = bytes; name = kernel
     LAUNCH_BOUNDS = "launch-bounds"  # value = threads * min blocks
     CLUSTER_DIMS = "cluster-dims"  # value = blocks a cluster
-    FEATURE = "feature"  # use of a feature outside every gate; name = feature id
     MESSAGE = "message"  # error text that can be raised; name = template
 
 
