@@ -13,7 +13,7 @@ from archscan.frontends.python.conditions import Answer, always, deciding, focus
 from archscan.frontends.python.effects import block_effect
 from archscan.frontends.python.frames import Frame
 from archscan.frontends.python.names import lookup
-from archscan.frontends.python.notes import comments, images_in, names_in, quirk_in, said_above, said_in, shared_bytes
+from archscan.frontends.python.notes import comments, images_in, quirk_in, said_above, shared_bytes
 from archscan.frontends.python.syntax import arguments, docstring, inner, oneline, operands, place, text
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.values import Capability, Split, Unknown, Value, depends, encode, is_constant, is_text
@@ -131,7 +131,7 @@ def arm_of(
         assumes=effective.assumes,
         body=place(block, scan.module.data),
         digest=_digest(block),
-        features=scan.features(said_in(block) + " " + names_in(block), block),
+        features=scan.features(scan.words(block), block),
         calls=calls_in(block),
         is_else=condition is None,
         focus=place(decides[0], scan.module.data, decides[1]) if decides is not None else None,
@@ -210,7 +210,7 @@ def arm_notes(
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
     found: list[tuple[str, str]] = []
     for index, (_, block, _) in enumerate(parts):
-        images = images_in(said_in(block) + " " + names_in(block))
+        images = images_in(scan.words(block))
         if images:
             found.append((f"images:{index}", images))
         if function is not None:

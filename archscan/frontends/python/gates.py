@@ -28,7 +28,7 @@ from archscan.frontends.python.ladders import visit_if
 from archscan.frontends.python.lists import visit_argument, visit_decorator, visit_keyword
 from archscan.frontends.python.matches import visit_match
 from archscan.frontends.python.modules import Module
-from archscan.frontends.python.notes import features_in
+from archscan.frontends.python.notes import features_in, names_in, said_in
 from archscan.frontends.python.runs import mixes
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import line_of, operands, text
@@ -58,6 +58,7 @@ class Found:
     places: dict[str, list[int]] = field(default_factory=dict)
     entered: dict[tuple[int, int, int], Answer] = field(default_factory=dict)  # answers of arms, by where they are
     deep: list[tuple[int, int]] = field(default_factory=list)  # ranges that are nested too deeply to be read
+    words: dict[tuple[int, int], str] = field(default_factory=dict)  # of arms
     problems: list[str] = field(default_factory=list)
 
 
@@ -235,6 +236,14 @@ class ModulePass:
         places = [p for p in places if not node.start_byte <= p < node.end_byte and not self._in_noise(p)]
         self._push(places)
         return places
+
+    def words(self, block: Node) -> str:
+        """What is said and named in an arm, remembered: more than one note is taken from it."""
+        key = (block.start_byte, block.end_byte)
+        known = self.found.words.get(key)
+        if known is None:
+            known = self.found.words[key] = said_in(block) + " " + names_in(block)
+        return known
 
     def features(self, words: str, node: Node) -> tuple[FeatureUse, ...]:
         return features_in(self.recogniser, words, line_of(node))

@@ -97,6 +97,8 @@ def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
             return Unknown((v.cls.name,))
         return (v is None) is wanted
 
+    if not isinstance(value, Split):
+        return test(value)
     return lanes.merge((test(v), mask) for v, mask in lanes.groups(value))
 
 
