@@ -215,10 +215,11 @@ def _of_fallback(case: Case) -> Consequence:
 
 
 def _says_not_done(case: Case) -> bool:
-    """Whether `false` tells the caller that what others do was not done; it is no answer of an instruction."""
-    arm = case.arm
+    """Whether `false` tells the caller that what others do was not done: instructions that give no truth value."""
+    arm, sure = case.arm, case.needs.sure
     done = arm is not None and arm.effect.does is Does.WORK and arm.effect.value is None
-    return case.gets.value == "false" and done and not any(n.feature.group in _ANSWERS for n in case.needs.sure)
+    acts = bool(sure) and not any(n.feature.group in _ANSWERS for n in sure)
+    return case.gets.value == "false" and done and acts
 
 
 def _missed_value(case: Case) -> str | None:
