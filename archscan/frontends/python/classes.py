@@ -107,11 +107,20 @@ def _seeded_attribute(interpreter: Interpreter, holder: Value, name: str, full: 
 
 
 def row(interpreter: Interpreter, table: DictV, key: Value, default: Value) -> Value:
+    """The value of a table under a key; of one that is the target itself, each target's."""
+    lanes = interpreter.lanes
+    parts: list[tuple[Value, int]] = []
+    left, unsure = lanes.all, table.open
     for known, value in table.rows:
-        hit = pairwise(interpreter.lanes, "==", key, known) if not isinstance(known, (Unknown, Split)) else False
+        hit = pairwise(lanes, "==", key, known) if not isinstance(known, (Unknown, Split)) else False
         if hit is True:
-            return evaluated(interpreter, value)
-    return Unknown(("table",)) if table.open else default
+            return lanes.merge([*parts, (evaluated(interpreter, value), left)])
+        unsure = unsure or isinstance(hit, (Unknown, Maybe))
+        taken = sum(mask for one, mask in lanes.groups(hit) if one is True) & left
+        if taken:
+            parts.append((evaluated(interpreter, value), taken))
+            left &= ~taken
+    return lanes.merge([*parts, (Unknown(("table",)) if unsure else default, left)])
 
 
 def evaluated(interpreter: Interpreter, value: Value) -> Value:
