@@ -180,3 +180,17 @@ def test_two_integers_of_which_one_holds_are_candidates() -> None:
 def test_more_worlds_than_can_be_tried_leave_it_open() -> None:
     assert answer("__GNUC__ + __GNUC_MINOR__ < 100")[0][0] == "y"  # 54 worlds
     assert answer("__GNUC__ + __GNUC_MINOR__ + __cplusplus < 9")[0][0] == "u"  # 162
+
+
+def test_candidates_hold_where_they_are_named() -> None:
+    old, new = (UNIVERSE.bit(UNIVERSE.by_name[name]) for name in ("sm_80", "sm_90"))
+    rest = UNIVERSE.all & ~(old | new)
+    state = state_of({Definition(None, "2"): old, some_of(["4", "8"]): new, UNKNOWN: rest})
+    truth = Evaluator(UNIVERSE.all).answer("N >= 4", lambda _: state).truth
+    assert (truth.yes, truth.no) == (new, old)
+
+
+def test_a_call_that_pasting_makes_within_a_call_is_looked_up() -> None:
+    macros = ("E(...) __VA_ARGS__", "MAKE(a, b) ((a) * 10 + (b))", "OF_X() (1, 2)", "CALL_(f, args) f args")
+    macros += ("CALL(f, ...) CALL_(f, (__VA_ARGS__))", "OF(v) CALL(MAKE, E v())", "IS(name) OF(OF_##name)")
+    assert answer("IS(X) == 12", macros) == ("y" * len(TARGETS), set())
