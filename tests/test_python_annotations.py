@@ -108,3 +108,19 @@ def test_version_objects_compare_like_pairs(condition: str, wanted: set[int]) ->
     )
     found = gates(before + USE.format(", info: Info", condition))
     assert [yes(g) for g in found] == [wanted]
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [", fast=_is_fast()", ", fast: bool = _is_fast()", ", *, fast=torch.cuda.get_device_capability()[0] == 9"],
+)
+def test_default_that_asks_for_the_target(parameter: str) -> None:
+    before = "import torch\n\ndef _is_fast():\n    return torch.cuda.get_device_capability()[0] == 9\n"
+    (gate,) = deciding("fast", parameter, before)
+    assert yes(gate) == {90} and {80, 100, 120} <= no(gate)
+    assert gate.arms[0].assumes == ("fast",)  # for who does not give it
+
+
+def test_default_of_something_else_tells_nothing() -> None:
+    before = "import torch\n\ndef _is_fast():\n    return torch.cuda.get_device_capability()[0] == 9\n"
+    assert not deciding("fast", ", fast=_is_built()", before)

@@ -11,7 +11,7 @@ from tree_sitter import Node
 from archscan.frontends.python.frames import MISSING, Frame
 from archscan.frontends.python.syntax import field as child
 from archscan.frontends.python.syntax import operands, text
-from archscan.frontends.python.values import ClassV, FuncV, InstanceV, Value
+from archscan.frontends.python.values import ClassV, FuncV, InstanceV, Value, assume, depends
 
 if TYPE_CHECKING:
     from archscan.frontends.python.evaluate import Interpreter
@@ -26,7 +26,7 @@ def returned_object(interpreter: Interpreter, function: FuncV) -> Value:
 
 
 def given_object(interpreter: Interpreter, name: str, frame: Frame) -> Value:
-    """What a parameter of the function around is annotated as; MISSING where that is no class about the target."""
+    """What a parameter of the function around is by default or by its annotation; MISSING if not about the target."""
     key = ("given", frame.scope.body.start_byte, name)
     memo = frame.module.memo
     if key not in memo:
@@ -38,11 +38,27 @@ def _given_object(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     function = frame.scope.body.parent if frame.parent is not None and frame.parameters else None
     holder = child(function, "parameters") if function is not None else None
     for parameter in operands(holder) if holder is not None else ():
-        written = child(parameter, "type")
         named = child(parameter, "name") or (parameter.named_children[0] if parameter.named_children else None)
-        if written is not None and named is not None and text(named) == name and frame.parent is not None:
-            return annotated(interpreter, written, frame.parent)
+        if named is not None and text(named) == name and frame.parent is not None:
+            return _default(interpreter, parameter, name, frame.parent) or _typed(interpreter, parameter, frame.parent)
     return MISSING
+
+
+def _default(interpreter: Interpreter, parameter: Node, name: str, frame: Frame) -> Value | None:
+    """The default of a parameter that asks for the target, for those who do not give it: `fp8=_has_fp8()`."""
+    default = child(parameter, "value")
+    if default is None or default.type not in _QUESTIONS:
+        return None
+    value = interpreter.evaluate(default, frame)
+    return assume(value, (name,)) if depends(value) else None
+
+
+_QUESTIONS = frozenset({"call", "comparison_operator", "boolean_operator", "not_operator"})
+
+
+def _typed(interpreter: Interpreter, parameter: Node, frame: Frame) -> Value:
+    written = child(parameter, "type")
+    return MISSING if written is None else annotated(interpreter, written, frame)
 
 
 def annotated(interpreter: Interpreter, written: Node, frame: Frame) -> Value:

@@ -275,7 +275,19 @@ def visit_assignments(scan: ModulePass, path: list[Node]) -> None:
         visit_assignment(scan, path)
 
 
+def visit_default(scan: ModulePass, path: list[Node]) -> None:
+    """A parameter that asks for the target unless it is given: what it decides in its function is worth a look."""
+    parameter, default = path[-2], path[-1]
+    named = child(parameter, "name")
+    if default != child(parameter, "value") or named is None or not scan.once(parameter, "default"):
+        return
+    if depends(scan.interpreter.evaluate(default, scan.frame(path))):
+        scan.spread_name(text(named), parameter, path)
+
+
 _VISITORS = {
+    "default_parameter": visit_default,
+    "typed_default_parameter": visit_default,
     "if_statement": visit_if,
     "elif_clause": visit_if,
     "conditional_expression": visit_conditional,
