@@ -36,8 +36,8 @@ def build(data: bytes) -> None:
 
 def condition(data: bytes) -> None:
     """One condition over a universe of four targets."""
-    from archscan.frontends.cuda.conditions import Evaluator
-    from archscan.frontends.cuda.macros import UNKNOWN, parse_define, uniform
+    from archscan.frontends.cuda.preprocessor.conditions import Evaluator
+    from archscan.frontends.cuda.preprocessor.macros import UNKNOWN, parse_define, uniform
 
     text, _, definitions = data.decode("utf-8", "replace").partition("\n")
     known = dict(found for line in definitions.split("\n") if (found := parse_define(line)))

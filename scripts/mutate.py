@@ -36,10 +36,10 @@ _CONDITIONS = [  # the quick ones first
 ]
 SUBJECTS = {
     "archscan.model.truth": ["tests/test_model_truth.py"],
-    "archscan.frontends.cuda.conditions": _CONDITIONS,
-    "archscan.frontends.cuda.tokens": _CONDITIONS,
-    "archscan.frontends.cuda.expansion": _CONDITIONS,
-    "archscan.frontends.cuda.expressions": _CONDITIONS,
+    "archscan.frontends.cuda.preprocessor.conditions": _CONDITIONS,
+    "archscan.frontends.cuda.preprocessor.tokens": _CONDITIONS,
+    "archscan.frontends.cuda.preprocessor.expansion": _CONDITIONS,
+    "archscan.frontends.cuda.preprocessor.expressions": _CONDITIONS,
 }
 PYTEST = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
 LEAST = 0.9

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from archscan.frontends.cuda import SUFFIXES
-from archscan.frontends.cuda.directives import CONDITIONALS, OPENERS, Directive, scan
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, OPENERS, Directive, scan
 
 Row = dict[str, Any]
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120", "sm_120a", "sm_121a")

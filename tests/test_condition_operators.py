@@ -7,9 +7,18 @@ from itertools import product
 import pytest
 from test_robustness_conditions import ATOM, LEVELS, TARGETS, Node, Value, binary, unary
 
-from archscan.frontends.cuda.conditions import Evaluator
-from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, some_of, state_of, uniform
-from archscan.frontends.cuda.tokens import mentioned, names_in
+from archscan.frontends.cuda.preprocessor.conditions import Evaluator
+from archscan.frontends.cuda.preprocessor.macros import (
+    SOME,
+    UNDEFINED,
+    UNKNOWN,
+    Definition,
+    State,
+    some_of,
+    state_of,
+    uniform,
+)
+from archscan.frontends.cuda.preprocessor.tokens import mentioned, names_in
 
 ALL = (1 << TARGETS) - 1
 OPERATORS = [operator for level in LEVELS for operator in level]

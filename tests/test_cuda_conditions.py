@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from cuda_scan import catalog
 
-from archscan.frontends.cuda.conditions import Evaluator
-from archscan.frontends.cuda.environment import Compiler
-from archscan.frontends.cuda.macros import (
+from archscan.frontends.cuda.preprocessor.conditions import Evaluator
+from archscan.frontends.cuda.preprocessor.environment import Compiler
+from archscan.frontends.cuda.preprocessor.macros import (
     SOME,
     UNDEFINED,
     UNKNOWN,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from archscan.frontends.cuda.deciding import asks, deciding, defining, gating
-from archscan.frontends.cuda.directives import Directive, scan
+from archscan.frontends.cuda.preprocessor.deciding import asks, deciding, defining, gating
+from archscan.frontends.cuda.preprocessor.directives import Directive, scan
 
 SOURCE = b"""#if defined(_MSC_VER)
 #define EXPORT __declspec(dllexport)

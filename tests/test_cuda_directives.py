@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from archscan.frontends.cuda.directives import Events, scan
-from archscan.frontends.cuda.structure import include_guards, structure
+from archscan.frontends.cuda.preprocessor.directives import Events, scan
+from archscan.frontends.cuda.preprocessor.structure import include_guards, structure
 
 
 def found(data: bytes) -> list[tuple[str, str, int, int]]:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archscan.frontends.cuda import expansion
-from archscan.frontends.cuda.macros import Definition
-from archscan.frontends.cuda.tokens import Malformed, tokens
+from archscan.frontends.cuda.preprocessor import expansion
+from archscan.frontends.cuda.preprocessor.macros import Definition
+from archscan.frontends.cuda.preprocessor.tokens import Malformed, tokens
 
 NAMES = ("A", "B", "C", "OTHER")
 PIECES = (*NAMES, "1", "900", "0x10u", "+", "==", "&&", "(", ")", "defined", "defined(A)", "!defined B")

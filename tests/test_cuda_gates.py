@@ -7,7 +7,7 @@ from cuda_scan import catalog, facts, gates, scan, words
 
 from archscan.frontends.cuda import CudaFrontEnd
 from archscan.frontends.cuda.constexpr import asked_spans, with_doubt
-from archscan.frontends.cuda.environment import Compiler
+from archscan.frontends.cuda.preprocessor.environment import Compiler
 from archscan.frontends.cuda.scopes import Scopes
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Origin, Source

@@ -9,7 +9,7 @@ import pytest
 
 from archscan.catalog import load
 from archscan.catalog.targets import select
-from archscan.judge.floors import floors
+from archscan.judge.advice.floors import floors
 from archscan.model.facts import Origin
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.pipeline import report, scan

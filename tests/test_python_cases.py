@@ -11,7 +11,7 @@ import yaml
 from archscan.catalog.types import Catalog, MacroFacts
 from archscan.frontends.protocol import Context
 from archscan.frontends.python import PythonFrontEnd
-from archscan.frontends.python.triggers import triggers
+from archscan.frontends.python.source.triggers import triggers
 from archscan.model.facts import FileFacts, Source
 from archscan.model.gate import Does, Gate, Kind, Layer
 from archscan.model.settings import ScanSettings

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archscan.frontends.cuda.conditions import Evaluator
-from archscan.frontends.cuda.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, state_of, uniform
+from archscan.frontends.cuda.preprocessor.conditions import Evaluator
+from archscan.frontends.cuda.preprocessor.macros import SOME, UNDEFINED, UNKNOWN, Definition, State, state_of, uniform
 
 EXAMPLES = int(os.environ.get("ARCHSCAN_FUZZ_EXAMPLES", "150"))
 TARGETS = 4
@@ -239,8 +239,8 @@ def test_any_text_has_an_answer(text: str) -> None:
 
 
 def test_directives_as_expressions() -> None:
-    from archscan.frontends.cuda.conditions import condition_text
-    from archscan.frontends.cuda.tokens import names_in
+    from archscan.frontends.cuda.preprocessor.conditions import condition_text
+    from archscan.frontends.cuda.preprocessor.tokens import names_in
 
     assert condition_text("ifdef", " X ") == condition_text("elifdef", "X // c") == "defined(X)"
     assert condition_text("ifndef", "X") == condition_text("elifndef", "X") == "!defined(X)"

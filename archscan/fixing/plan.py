@@ -15,7 +15,7 @@ from archscan.fixing.preprocessor import close_proposals, open_proposals
 from archscan.fixing.proposal import Proposal, applied
 from archscan.fixing.prove import Proof, Want, Workbench, prove
 from archscan.fixing.python_source import PythonFile, python_close, python_open
-from archscan.judge.images import loaded, picked_images
+from archscan.judge.needs.images import loaded, picked_images
 from archscan.model.finding import Advice, Edit, Finding, Fix, Level, Problem
 from archscan.model.gate import Gate, Kind, Layer, Role
 from archscan.model.target import Selection

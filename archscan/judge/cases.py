@@ -6,8 +6,8 @@ import re
 from typing import NamedTuple
 
 from archscan.judge.branches import REST
-from archscan.judge.features import Needs
-from archscan.judge.obstacles import Obstacle
+from archscan.judge.needs.features import Needs
+from archscan.judge.needs.obstacles import Obstacle
 from archscan.judge.verdicts import Shut, Why
 from archscan.judge.words import Words
 from archscan.model.facts import FileFacts, Site

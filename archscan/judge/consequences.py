@@ -6,8 +6,8 @@ import re
 
 from archscan.judge.branches import ENUMERATOR, NO_ANSWER
 from archscan.judge.cases import Case
-from archscan.judge.features import Need
-from archscan.judge.limits import DEFAULT, STATIC, THREADS, constant
+from archscan.judge.needs.features import Need
+from archscan.judge.needs.limits import DEFAULT, STATIC, THREADS, constant
 from archscan.judge.verdicts import Why
 from archscan.model.facts import Origin
 from archscan.model.finding import Consequence, Problem

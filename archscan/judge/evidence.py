@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from archscan.catalog.types import Catalog, EvidenceRow
 from archscan.judge.cases import Case
-from archscan.judge.features import Need
+from archscan.judge.needs.features import Need
 from archscan.model.finding import Evidence
 from archscan.model.target import Selection
 

@@ -7,7 +7,7 @@ import re
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import NO_ANSWER, REST
 from archscan.judge.cases import Case, defined
-from archscan.judge.limits import CLUSTER, DEFAULT, PORTABLE_CLUSTER, STATIC, THREADS
+from archscan.judge.needs.limits import CLUSTER, DEFAULT, PORTABLE_CLUSTER, STATIC, THREADS
 from archscan.judge.verdicts import Why
 from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence, Problem

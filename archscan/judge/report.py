@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from archscan.catalog.types import Catalog
-from archscan.judge.advice import advise
+from archscan.judge.advice.ordered import advise
 from archscan.judge.alternatives import without_served
 from archscan.judge.cases import Case
 from archscan.judge.consequences import consequence

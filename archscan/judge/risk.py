@@ -5,8 +5,8 @@ from __future__ import annotations
 from archscan.catalog.types import Catalog
 from archscan.judge.cases import Case
 from archscan.judge.evidence import Known, chosen, measured, seen
-from archscan.judge.features import COMPILED
-from archscan.judge.limits import THREADS
+from archscan.judge.needs.features import COMPILED
+from archscan.judge.needs.limits import THREADS
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence, Evidence, Level, Problem, Reason, Risk

@@ -9,10 +9,10 @@ from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, outline
 from archscan.judge.cases import LISTS, Case, place_of, texts
-from archscan.judge.features import COMPILED, Needs, needs_to_open
-from archscan.judge.limits import OPT_IN, THREADS, constant, is_limit, limit, listed_limit, tabled_limit
-from archscan.judge.obstacles import Obstacles
-from archscan.judge.oversized import oversized
+from archscan.judge.needs.features import COMPILED, Needs, needs_to_open
+from archscan.judge.needs.limits import OPT_IN, THREADS, constant, is_limit, limit, listed_limit, tabled_limit
+from archscan.judge.needs.obstacles import Obstacles
+from archscan.judge.needs.oversized import oversized
 from archscan.judge.project import Project
 from archscan.judge.verdicts import Shut, Undecided, Why, decide, spared
 from archscan.judge.words import Words, chips_named, words

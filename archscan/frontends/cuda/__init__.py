@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from archscan.catalog.recognise import Recogniser
-from archscan.frontends.cuda.conditions import Evaluator
 from archscan.frontends.cuda.embedded import embedded
-from archscan.frontends.cuda.environment import Compiler, ContextKey
-from archscan.frontends.cuda.gates import Features, directive_facts
 from archscan.frontends.cuda.host import HostIndex, HostProject, host_gates, host_index, host_link, host_reached
-from archscan.frontends.cuda.index import DirectiveIndex, directive_index
-from archscan.frontends.cuda.project import MacroTable, link
+from archscan.frontends.cuda.preprocessor.conditions import Evaluator
+from archscan.frontends.cuda.preprocessor.environment import Compiler, ContextKey
+from archscan.frontends.cuda.preprocessor.gates import Features, directive_facts
+from archscan.frontends.cuda.preprocessor.index import DirectiveIndex, directive_index
+from archscan.frontends.cuda.preprocessor.project import MacroTable, link
 from archscan.frontends.protocol import Context
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Origin, Source, Suppression, Undecided

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from archscan.frontends.cuda.directives import BOM
+from archscan.frontends.cuda.preprocessor.directives import BOM
 from archscan.model.gate import Place
 
 

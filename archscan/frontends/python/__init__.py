@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.protocol import Context
-from archscan.frontends.python.builds import build_lists, with_build_lists
-from archscan.frontends.python.evaluate import Interpreter
-from archscan.frontends.python.gates import ModulePass
-from archscan.frontends.python.knowledge import compile_knowledge
-from archscan.frontends.python.modules import Graph, PythonIndex
-from archscan.frontends.python.triggers import (
+from archscan.frontends.python.gates.builds import build_lists, with_build_lists
+from archscan.frontends.python.gates.module_pass import ModulePass
+from archscan.frontends.python.interpreter.evaluate import Interpreter
+from archscan.frontends.python.interpreter.knowledge import compile_knowledge
+from archscan.frontends.python.interpreter.values import Lanes
+from archscan.frontends.python.source.modules import Graph, PythonIndex
+from archscan.frontends.python.source.triggers import (
     asks,
     compiling,
     deciding,
@@ -24,7 +25,6 @@ from archscan.frontends.python.triggers import (
     mentions,
     triggers,
 )
-from archscan.frontends.python.values import Lanes
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Origin, Source
 from archscan.sources.text import Text

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from archscan.catalog.types import Catalog
 from archscan.judge.cases import Case
-from archscan.judge.features import Needs, needs_to_open
+from archscan.judge.needs.features import Needs, needs_to_open
 from archscan.judge.pairs.halves import Half, Pair, Pairing, Pairs
 from archscan.judge.pairs.launches import helpers, host_layouts, host_predicates, launches
 from archscan.judge.pairs.lists import builds, mentions, sources, tables, unbuilt

@@ -8,7 +8,7 @@ from collections import defaultdict
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case, defined
 from archscan.judge.consequences import consequence
-from archscan.judge.features import Needs, needs_to_open
+from archscan.judge.needs.features import Needs, needs_to_open
 from archscan.judge.pairs.halves import Half, Pair, Pairing, Pairs
 from archscan.model.finding import Consequence
 from archscan.model.gate import Does, Kind

@@ -1,0 +1,295 @@
+"""Turns the conditionals of a file that depend on the architecture into gates."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from archscan.frontends.cuda.lines import Lines
+from archscan.frontends.cuda.liveness import Liveness
+from archscan.frontends.cuda.preprocessor.arms import (
+    ArmFacts,
+    BodyFacts,
+    Recogniser,
+    arm_facts,
+    body_facts,
+    conjuncts,
+    near,
+)
+from archscan.frontends.cuda.preprocessor.conditions import Evaluator
+from archscan.frontends.cuda.preprocessor.environment import Compiler, names_architecture
+from archscan.frontends.cuda.preprocessor.index import DirectiveIndex
+from archscan.frontends.cuda.preprocessor.project import MacroTable
+from archscan.frontends.cuda.preprocessor.target_macros import TargetCall, query
+from archscan.frontends.cuda.preprocessor.tokens import names_in
+from archscan.frontends.cuda.preprocessor.walk import ArmTruth, ChainTruth, Environment, Stop, Walk
+from archscan.model.facts import Undecided
+from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Place, Related, Scope
+from archscan.model.truth import Truth, always
+
+_DEFINING = frozenset({Does.DEFINES, Does.NOTHING, Does.ERRORS})
+_FIRST_PEER = 80  # targets older than that decide nothing about which conjunct to underline
+_MOST_FEATURES = 24
+_LOOKS = 20  # times the size of a file that bodies are looked at: no real file nests that much
+_PLACEHOLDERS = ("{", "%s", "%d", "%(", "$")
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Where features are found: in code, and behind the functions and classes that it names."""
+
+    recogniser: Recogniser
+    reached: Callable[[str, str], tuple[FeatureUse, ...]]  # of a name in a file
+    after: Callable[[str, int], tuple[FeatureUse, ...]]  # in a file behind a line
+
+
+@dataclass(frozen=True, slots=True)
+class DirectiveFacts:
+    """What the directives of one file come to."""
+
+    gates: tuple[Gate, ...]
+    liveness: Liveness
+    undecided: tuple[Undecided, ...]
+
+
+def directive_facts(
+    path: str,
+    index: DirectiveIndex,
+    table: MacroTable,
+    compiler: Compiler,
+    evaluator: Evaluator,
+    features: Features,
+    need_liveness: bool,
+) -> DirectiveFacts:
+    """The gates of one file, and where the rest of it is live (if that is needed or anything in it is a gate)."""
+    everywhere = need_liveness or bool(index.calls)
+    events = index.events if everywhere else table.deciding(path, index.events)
+    if not everywhere and not events:
+        return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
+    environment = Environment(compiler, table.outside(path, compiler))
+    maker = _Maker(path, index, table, environment, evaluator, None if index.brief else features)
+    walk = Walk(environment, evaluator, index.settled, Stop(index.size, index.last_line + 1), table.needed)
+    gates, undecided = [], list(index.undecided)
+    budget = _LOOKS * (index.size + 10_000)
+    for chain in walk.chains(events):
+        if chain.start not in index.candidates:
+            continue
+        budget -= chain.arms[-1].end.offset - chain.start
+        if incomplete := _incomplete(chain):
+            undecided.append(incomplete)
+        elif gate := maker.gate(chain, look=budget >= 0):
+            gates.append(gate)
+    liveness = Liveness(compiler.everything, walk.points)
+    for call in index.calls:
+        if call.unread:
+            undecided.append(Undecided(call.line, "NV_IF_TARGET", call.unread))
+        else:
+            gates.append(maker.target_gate(call, liveness))
+    gates.sort(key=lambda g: (g.place.start, g.place.end))
+    return DirectiveFacts(tuple(gates), liveness, tuple(sorted(undecided, key=lambda u: u.line)))
+
+
+def _incomplete(chain: ChainTruth) -> Undecided | None:
+    """A conditional whose condition is completed when a program runs (a format field, a template expression)."""
+    for arm in chain.arms:
+        if any(mark in arm.condition for mark in _PLACEHOLDERS):
+            if any(names_architecture(n) for a in chain.arms for n in names_in(a.condition)):
+                return Undecided(arm.event.line, arm.condition, "the condition is completed when the program runs")
+            return None
+    return None
+
+
+class _Asked(NamedTuple):
+    """What a chain asks for: macros that derive from the architecture, with their definitions, or the architecture."""
+
+    derived: tuple[str, ...]
+    direct: bool
+    related: tuple[Related, ...]
+
+
+class _Maker:
+    """Makes the gates of one file."""
+
+    def __init__(
+        self,
+        path: str,
+        index: DirectiveIndex,
+        table: MacroTable,
+        environment: Environment,
+        evaluator: Evaluator,
+        features: Features | None,
+    ) -> None:
+        self.path = path
+        self.index = index
+        self.table = table
+        self.environment = environment
+        self.evaluator = evaluator
+        self.features = features
+        self.recogniser = features.recogniser if features else None
+        self._known: dict[tuple[str, ...], _Asked] = {}
+        self._lines = index.all_lines()
+        self._starts = [lines.offset for lines in self._lines]
+        universe = environment.compiler.universe
+        self._peers = universe.mask(t for t in universe.targets if t.sm >= _FIRST_PEER)
+
+    def gate(self, chain: ChainTruth, look: bool = True) -> Gate | None:
+        """The gate of a conditional; None if no condition of it names the architecture or what derives from it.
+
+        Without a `look` into its bodies it is known only where they are.
+        """
+        asked = self._asked(tuple(arm.condition for arm in chain.arms))
+        if not asked.derived and not asked.direct:
+            return None
+        lines = self._lines_around(chain.start)
+        facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser, look) for arm in chain.arms)
+        around = self.index.candidates[chain.start]
+        beside = "" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end.offset, lines)
+        words = self._words(beside, around.scope)
+        defined = _defined(facts)
+        behind = self._behind(facts, around.scope, chain.arms[-1].end.line)
+        definition = bool(defined) and any(n in self.table.needed or n in around.used for n in defined)
+        return Gate(
+            path=self.path,
+            layer=Layer.PREPROCESSOR,
+            kind=Kind.MACRO_DEFINITION if definition else Kind.PREPROCESSOR_IF,
+            place=facts[0].place,
+            arms=tuple(self._arm(arm, found, lines, words) for arm, found in zip(chain.arms, facts, strict=True)),
+            rest=Effect(Does.WORK, chain.arms[-1].end.line) if behind else NOTHING,
+            rest_features=behind,
+            scope=around.scope,
+            reach=chain.reach,
+            related=asked.related,
+            near=beside,
+            symbols=defined if definition else asked.derived,
+            derived_from=asked.derived,
+            names_arch=asked.direct,
+            extra=tuple(("written", name) for name in around.written[:1]),
+        )
+
+    def _behind(self, facts: tuple[ArmFacts, ...], scope: Scope | None, line: int) -> tuple[FeatureUse, ...]:
+        """What an `#error` outside every function keeps from some targets: the rest of the file."""
+        refuses = all(arm.body.effect.does is Does.ERRORS for arm in facts)
+        return self.features.after(self.path, line) if self.features and refuses and scope is None else ()
+
+    def _asked(self, conditions: tuple[str, ...]) -> _Asked:
+        """What a chain of conditions asks for; many chains of a file are alike."""
+        found = self._known.get(conditions)
+        if found is None:
+            names = dict.fromkeys(n for condition in conditions for n in names_in(condition))
+            derived = tuple(n for n in names if n in self.table.derived)
+            related = dict.fromkeys(r for name in derived for r in self.table.definitions_of(name, self.path))
+            found = _Asked(derived, any(names_architecture(n) for n in names), tuple(related))
+            self._known[conditions] = found
+        return found
+
+    def target_gate(self, call: TargetCall, liveness: Liveness) -> Gate:
+        """The gate of one NV_IF_TARGET, NV_IF_ELSE_TARGET or NV_DISPATCH_TARGET."""
+        lines = self._lines_around(call.start)
+        point = liveness.point(call.start)
+        everything = self.evaluator.everything
+        earlier = Truth(0, everything)
+        arms: list[Arm] = []
+        for arm in call.arms:
+            condition = query(arm.text) or "1"
+            own = self.evaluator.answer(condition, self.environment.lookup).truth
+            alone = own & ~earlier
+            earlier = earlier | own
+            body = body_facts(lines.place(arm.body_start, arm.body_end), lines, self.recogniser)
+            arms.append(
+                Arm(
+                    place=lines.place(arm.start, max(arm.end, arm.start)),
+                    condition=arm.text,
+                    own=own,
+                    truth=point.truth & alone,
+                    assumed=Truth(point.possible & alone.yes, everything & ~(point.possible & alone.yes)),
+                    effect=body.effect,
+                    unknowns=self._settling(point.names),
+                    assumes=self._settling(point.names),
+                    via=point.via,
+                    body=body.place,
+                    digest=body.digest,
+                    features=self._used(body, ()),
+                    calls=body.calls,
+                    is_else=condition == "1",
+                )
+            )
+        return Gate(
+            path=self.path,
+            layer=Layer.PREPROCESSOR,
+            kind=Kind.TARGET_MACRO,
+            place=lines.place(call.start, call.end),
+            arms=tuple(arms),
+            scope=self.index.call_scopes.get(call.start),
+            reach=None if point.truth == always(everything) else point.truth,
+        )
+
+    def _words(self, beside: str, scope: Scope | None) -> tuple[str, ...]:
+        """The features that the comments beside a gate and the names around it speak of."""
+        if self.recogniser is None:
+            return ()
+        stem = self.path.rpartition("/")[2].partition(".")[0]
+        return self.recogniser.in_words(f"{beside} {scope.name if scope else ''} {stem}")
+
+    def _used(self, body: BodyFacts, words: tuple[str, ...]) -> tuple[FeatureUse, ...]:
+        """The features of a body: its own, those its calls reach; if there are none, those of the words beside it."""
+        if self.features is None or body.effect.does is not Does.WORK:
+            return body.features
+        found = {use.feature: use for use in reversed(body.features)}
+        own = frozenset(found)
+        for name in body.calls:
+            for use in self.features.reached(self.path, name.rpartition("::")[2]):
+                if len(found) < _MOST_FEATURES:
+                    found.setdefault(use.feature, replace(use, via=name))
+        if not found:
+            return tuple(FeatureUse(word, body.place.line, confidence="low") for word in words)
+        return (*body.features, *(use for feature, use in found.items() if feature not in own))
+
+    def _arm(self, arm: ArmTruth, facts: ArmFacts, lines: Lines, words: tuple[str, ...]) -> Arm:
+        return Arm(
+            place=facts.place,
+            condition=arm.condition,
+            own=arm.own,
+            truth=arm.truth,
+            assumed=arm.assumed,
+            effect=facts.body.effect,
+            unknowns=self._settling(arm.unknowns),
+            assumes=self._settling(arm.assumes),
+            via=arm.via,
+            body=facts.body.place,
+            digest=facts.body.digest,
+            features=self._used(facts.body, words),
+            calls=facts.body.calls,
+            is_else=arm.event.name == "else",
+            focus=self._focus(arm, lines),
+        )
+
+    def _lines_around(self, offset: int) -> Lines:
+        """The lines of the excerpt that holds an offset."""
+        return self._lines[bisect_right(self._starts, offset) - 1]
+
+    def _settling(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names that would settle what is unknown: build flags behind derived macros, else the macros."""
+        if not names:
+            return ()
+        return tuple(dict.fromkeys(flag for name in names for flag in self.table.flags_behind(name)))
+
+    def _focus(self, arm: ArmTruth, lines: Lines) -> Place | None:
+        """The conjunct that shuts out the most targets: the bound of a range that decides today."""
+        best, most = None, 0
+        if self.index.brief:
+            return None
+        for place, text in conjuncts(arm.event, lines):
+            shut = self.evaluator.answer(text, self.environment.lookup).truth.no & self._peers
+            if (count := bin(shut).count("1")) > most:
+                best, most = place, count
+        return best
+
+
+def _defined(facts: tuple[ArmFacts, ...]) -> tuple[str, ...]:
+    """The macros that the arms define if they do nothing else; empty if some arm does."""
+    does = {arm.body.effect.does for arm in facts}
+    if Does.DEFINES not in does or not does <= _DEFINING:
+        return ()
+    return tuple(dict.fromkeys(name for arm in facts for name in arm.body.defines))

@@ -1,0 +1,228 @@
+"""What is kept of one file: its directives, and excerpts around each conditional that may matter.
+
+Which macros depend on the architecture is known only when every file has been read. So the index keeps the bytes of
+every conditional but include guards and those that only ask for another compiler or platform, and nothing else of the
+file: what an arm does is worked out later, for the conditionals that turn out to be gates.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from archscan.frontends.cuda.lines import Lines
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, Directive, Events, scan
+from archscan.frontends.cuda.preprocessor.environment import Compiler, names_architecture
+from archscan.frontends.cuda.preprocessor.macros import defined_name
+from archscan.frontends.cuda.preprocessor.structure import Conditional, Settled, structure
+from archscan.frontends.cuda.preprocessor.target_macros import TargetCall, target_calls
+from archscan.frontends.cuda.preprocessor.tokens import names_in
+from archscan.frontends.cuda.scopes import Function, Scopes
+from archscan.model.facts import Undecided
+from archscan.model.gate import Scope
+
+_BLANK = re.compile(rb"\s*")
+_EVENTS = CONDITIONALS | {"define", "undef"}
+_OUTPUT = re.compile(rb'"[=+]\w+"\s*\(\s*([A-Za-z_]\w*)')
+_LONGEST_REST = 2000  # bytes of a function behind a conditional
+LINES_ABOVE = 8  # of comments that may explain a gate
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a conditional's own bytes do not tell."""
+
+    scope: Scope | None
+    used: frozenset[str] = frozenset()  # macros defined in its arms that the file names elsewhere
+    written: tuple[str, ...] = ()  # variables of the function that its asm writes and that are read behind it
+
+
+_NOT_READ = Surroundings(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Bytes of the file from the beginning of a line on."""
+
+    start: int
+    line: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DirectiveIndex:
+    """The preprocessor's side of a file."""
+
+    events: Events  # conditionals, #define, #undef
+    settled: Settled
+    candidates: dict[int, Surroundings]  # by offset of the opening directive
+    call_scopes: dict[int, Scope]  # of target macros, by offset
+    excerpts: tuple[Excerpt, ...]
+    problems: tuple[str, ...]
+    includes: tuple[str, ...]
+    size: int
+    last_line: int
+    calls: tuple[TargetCall, ...]
+    undecided: tuple[Undecided, ...]
+    brief: bool  # others' code, only counted: features and calls are not looked for
+
+    def all_lines(self) -> tuple[Lines, ...]:
+        """The lines of every excerpt."""
+        return tuple(Lines(e.data, e.start, e.line) for e in self.excerpts)
+
+
+def directive_index(data: bytes, compiler: Compiler, brief: bool = False, template: bool = False) -> DirectiveIndex:
+    """The index of one file from its bytes. `template`: text that a program completes, so that parts may be missing."""
+    directives = scan(data)
+    shape = structure(directives, len(data))
+    events = Events(d for d in directives if d.name in _EVENTS)
+    candidates = [c for c in shape.conditionals if c.start not in shape.settled.guards and _may_matter(c, compiler)]
+    torn = [c for c in candidates if not c.closed] if template else []
+    candidates = [c for c in candidates if c.closed or not template]
+    calls = target_calls(data)
+    ranges = sorted([(c.start, c.end) for c in candidates] + [(c.start, c.end) for c in calls])
+    return DirectiveIndex(
+        events=events,
+        settled=shape.settled,
+        candidates=_surroundings(data, candidates, events, brief, compiler),
+        call_scopes={} if brief else _call_scopes(data, calls, compiler),
+        excerpts=tuple(_excerpts(data, ranges, 0 if brief else LINES_ABOVE)),
+        problems=() if template else shape.problems,
+        includes=tuple(dict.fromkeys(_include(d.text) for d in directives if d.name.startswith("include"))),
+        size=len(data),
+        last_line=_last_line(data, directives),
+        calls=calls,
+        undecided=tuple(u for c in torn for u in _torn(c)),
+        brief=brief,
+    )
+
+
+def _last_line(data: bytes, directives: Sequence[Directive]) -> int:
+    """The line that the file ends on, counted from its last directive on."""
+    end, line = (directives[-1].end, directives[-1].end_line) if directives else (0, 1)
+    return line + data.count(b"\n", end) - data.endswith(b"\n")
+
+
+def _torn(conditional: Conditional) -> Iterable[Undecided]:
+    """What to say of a conditional whose end is in another piece of text."""
+    for branch in conditional.branches:
+        if any(names_architecture(n) for n in names_in(branch.condition)):
+            reason = "the conditional ends in another piece of text, put together when the program runs"
+            yield Undecided(branch.directive.line, branch.condition, reason)
+
+
+def _include(text: str) -> str:
+    """The path of an `#include`; empty for one that a macro computes."""
+    for opening, closing in (('"', '"'), ("<", ">")):
+        if text.startswith(opening):
+            return text[1:].split(closing, 1)[0]
+    return ""
+
+
+def _may_matter(conditional: Conditional, compiler: Compiler) -> bool:
+    """Whether some condition names anything that the compiler alone does not settle."""
+    return any(_is_open(branch.directive.text, compiler) for branch in conditional.branches)
+
+
+@lru_cache(maxsize=16384)
+def _is_open(text: str, compiler: Compiler) -> bool:
+    return any(names_architecture(n) or compiler.state(n) is None for n in names_in(text) if not n.startswith("__has_"))
+
+
+def _surroundings(
+    data: bytes, conditionals: Iterable[Conditional], events: Events, brief: bool, compiler: Compiler
+) -> dict[int, Surroundings]:
+    if brief:
+        return dict.fromkeys((conditional.start for conditional in conditionals), _NOT_READ)
+    scopes = Scopes(data, compiler.device_words)
+    defined = [(e.start, defined_name(e.text).encode()) for e in events if e.name == "define"]
+    found: dict[int, Surroundings] = {}
+    for conditional in conditionals:
+        function = scopes.function(conditional.start)
+        written = _written(data, conditional, function) if function else ()
+        used = _used(data, conditional, defined)
+        found[conditional.start] = Surroundings(_scope(data, conditional, function), used, written)
+    return found
+
+
+def _written(data: bytes, conditional: Conditional, function: Function) -> tuple[str, ...]:
+    """The variables that asm in a conditional without an else writes, which live before it and are read behind it."""
+    if len(conditional.branches) > 1:
+        return ()
+    branch = conditional.branches[0]
+    inside = data[branch.start : branch.end]
+    if b"asm" not in inside:
+        return ()
+    close = data.find(b"\n}", conditional.end, conditional.end + _LONGEST_REST)
+    behind = data[conditional.end : close if close >= 0 else conditional.end]
+    before = data[function.brace : conditional.start]
+    names = dict.fromkeys(m[1] for m in _OUTPUT.finditer(inside))
+    return tuple(n.decode() for n in names if _is_named(before, n) and _is_named(behind, n))
+
+
+def _is_named(code: bytes, name: bytes) -> bool:
+    return name in code and re.search(rb"\b" + name + rb"\b", code) is not None
+
+
+def _call_scopes(data: bytes, calls: Iterable[TargetCall], compiler: Compiler) -> dict[int, Scope]:
+    scopes = Scopes(data, compiler.device_words)
+    found = {call.start: scopes.function(call.start) for call in calls}
+    return {start: Scope(f.name, f.is_kernel, f.is_device) for start, f in found.items() if f}
+
+
+def _scope(data: bytes, conditional: Conditional, function: Function | None) -> Scope | None:
+    if function is None:
+        return None
+    whole = False
+    if _skipped(data, function.brace + 1) == conditional.start:
+        behind = _skipped(data, conditional.end)
+        whole = data[behind : behind + 1] == b"}"
+    return Scope(function.name, function.is_kernel, function.is_device, whole)
+
+
+def _skipped(data: bytes, offset: int) -> int:
+    """The offset of the first byte from `offset` on that is neither blank nor in a comment."""
+    while True:
+        blank = _BLANK.match(data, offset)
+        offset = blank.end() if blank else offset
+        closing = {b"//": b"\n", b"/*": b"*/"}.get(data[offset : offset + 2])
+        if closing is None:
+            return offset
+        close = data.find(closing, offset)
+        offset = close + len(closing) if close >= 0 else len(data)
+
+
+def _used(data: bytes, conditional: Conditional, defined: Sequence[tuple[int, bytes]]) -> frozenset[str]:
+    """Of the macros that the arms define, those that the file names outside the conditional."""
+    start, end = conditional.start, conditional.end
+    names = {name for _, name in defined[bisect_left(defined, (start,)) : bisect_left(defined, (end,))] if name}
+    return frozenset(n.decode() for n in names if data.count(n) > data.count(n, start, end))
+
+
+def _excerpts(data: bytes, ranges: Iterable[tuple[int, int]], above: int) -> Iterable[Excerpt]:
+    """The bytes of the ranges and of some lines above each; what overlaps becomes one excerpt."""
+    begin = end = line = counted = 0
+    for first, last in ranges:
+        start = _lines_up(data, first, above)
+        if end and start <= end:
+            end = max(end, last)
+            continue
+        if end:
+            yield Excerpt(begin, line, data[begin:end])
+        line = (line or 1) + data.count(b"\n", counted, start)
+        begin = counted = start
+        end = last
+    if end:
+        yield Excerpt(begin, line, data[begin:end])
+
+
+def _lines_up(data: bytes, offset: int, count: int) -> int:
+    """The start of the line `count` lines above the one that holds the offset."""
+    for _ in range(count + 1):
+        offset = data.rfind(b"\n", 0, max(offset, 0))
+        if offset < 0:
+            return 0
+    return offset + 1

@@ -1,0 +1,234 @@
+"""Gates that are ternaries, asserts, returned truths, assigned flags and filters of comprehensions."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.gates.arms import arm_of, gate_of, has_suffix, is_gate, renames, varies
+from archscan.frontends.python.gates.definitions import at_definition, named_list
+from archscan.frontends.python.gates.effects import asserted, is_log
+from archscan.frontends.python.gates.reach import reach_of
+from archscan.frontends.python.interpreter.conditions import answer, answer_of, conjunct_of, focus, met, passed
+from archscan.frontends.python.interpreter.values import Maybe, Unknown, Value, depends
+from archscan.frontends.python.source.syntax import field as child
+from archscan.frontends.python.source.syntax import inner, line_of, oneline, operands, text
+from archscan.model.gate import Arm, Does, Effect, Kind, Related
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.gates.module_pass import ModulePass
+
+
+def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
+    node, below = path[-2], path[-1]
+    parts = operands(node)
+    if len(parts) != 3 or below != parts[1] or not scan.once(node, "ifexp"):
+        return
+    outer = len(path) - 2
+    above = outer
+    while above > 1:  # `a if x else b if y else c` is one ladder, with brackets or without
+        above -= 1
+        if path[above].type == "conditional_expression" and inner(operands(path[above])[2]) == path[outer]:
+            if not answer(scan.interpreter, operands(path[above])[1], scan.frame(path[: above + 1])).arch:
+                break  # another question decides first
+            outer = above
+        elif path[above].type != "parenthesized_expression":
+            break
+    if path[outer] is not node and outer != len(path) - 2 and not scan.once(path[outer], "ifexp"):
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    arms_nodes, last = _ternary(path[outer])
+    answers = [answer(scan.interpreter, condition, frame) for condition, _ in arms_nodes]
+    if not is_gate(scan, answers, [c for c, _ in arms_nodes], frame):
+        return
+    results = [*(value for _, value in arms_nodes), last]
+    if renames(scan, results, frame) or _is_told(path[:outer]):
+        return
+    related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
+    reach = reach_of(scan, path[: outer + 2]) & has_suffix(scan, [*results], frame)
+    arms: list[Arm] = []
+    left = reach
+    for (condition, value), own in zip(arms_nodes, answers, strict=True):
+        effective = left & met(scan.interpreter, own, condition)
+        arm = arm_of(scan, condition, value, node, own, effective, frame)
+        arms.append(replace(arm, effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120))))
+        left = left & passed(scan.interpreter, own, condition)
+    first = next(i for i, a in enumerate(answers) if a.arch)
+    spot = focus(scan.interpreter, arms_nodes[first][0], frame)
+    rest = Effect(Does.ASSIGNS, line_of(last), None, oneline(last, 120), environment)
+    gate = gate_of(scan, Kind.CONDITIONAL_EXPRESSION, spot, tuple(arms), rest, related, reach, path, frame)
+    asked = conjunct_of(arms_nodes[first][0], spot)
+    named = named_list(asked, frame, scan.interpreter) if len(arms) == 1 else None
+    scan.add(gate if named is None else at_definition(gate, named, spot))
+
+
+def _is_told(path: list[Node]) -> bool:
+    """Whether a value only goes into what a statement tells: a message decides nothing."""
+    return any(
+        above.type == "expression_statement" and node.type == "call" and is_log(node)
+        for above, node in itertools.pairwise(path)
+    )
+
+
+def visit_assert(scan: ModulePass, path: list[Node]) -> None:
+    node, below = path[-2], path[-1]
+    condition = operands(node)[0]
+    if below != condition or not scan.once(node, "assert"):
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    own = answer(scan.interpreter, condition, frame)
+    if not is_gate(scan, [own], [path[-1]], frame):
+        return
+    related = tuple(scan.interpreter.trace)
+    reach = reach_of(scan, path)
+    arm = arm_of(scan, condition, node, node, own, reach & own, frame)
+    arm = replace(arm, effect=Effect(Does.WORK, line_of(node)), body=None, calls=())
+    spot = focus(scan.interpreter, condition, frame)
+    scan.add(gate_of(scan, Kind.CHECK, spot, (arm,), asserted(node), related, reach, path, frame))
+
+
+def visit_return(scan: ModulePass, path: list[Node]) -> None:
+    node, value = path[-2], inner(path[-1])
+    if _is_condition(value) and scan.once(node, "return"):
+        _return_gate(scan, path)
+
+
+def _return_gate(scan: ModulePass, path: list[Node], last: bool = False) -> None:
+    node, value = path[-2], inner(path[-1])
+    function = next((n for n in reversed(path) if n.type == "function_definition"), None)
+    if function is None:
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    own = answer(scan.interpreter, value, frame)
+    if value.type == "call" and not _is_truth(scan, scan.interpreter.evaluate(value, frame)):
+        return
+    if not (varies([own]) if last or value.type == "call" else is_gate(scan, [own], [path[-1]], frame)):
+        return
+    related = tuple(scan.interpreter.trace)
+    if not last and scan.answers_others(function):
+        scan.definitions.append((function, lambda: _return_gate(scan, path, True)))
+        return
+    reach = reach_of(scan, path)
+    arm = arm_of(scan, value, value, node, own, reach & own, frame)
+    arm = replace(arm, effect=Effect(Does.RETURNS, line_of(node), None, "True"), body=None)
+    rest = Effect(Does.REFUSES, line_of(node), None, "False")
+    spot = focus(scan.interpreter, value, frame)
+    scan.add(gate_of(scan, Kind.RETURNED_TRUTH, spot, (arm,), rest, related, reach, path, frame))
+
+
+def _is_truth(scan: ModulePass, value: Value) -> bool:
+    """Whether a call gives yes or no: a number or name that it gives is no answer."""
+    values = [one.value if isinstance(one, Maybe) else one for one, _ in scan.interpreter.lanes.groups(value)]
+    return all(one is None or isinstance(one, (bool, Unknown)) for one in values)
+
+
+def visit_assignment(scan: ModulePass, path: list[Node]) -> None:
+    node, below = path[-2], path[-1]
+    right, left = child(node, "right"), child(node, "left")
+    if below != right or right is None or left is None or not scan.once(node, "assign"):
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    value = scan.interpreter.evaluate(right, frame)
+    if not depends(value):
+        return
+    related = tuple(scan.interpreter.trace)
+    names = [text(n) for n in (operands(left) if left.type.endswith(("_list", "_pattern")) else [left])]
+    uses = [place for name in names for place in scan.spread_name(name, node, path)]
+    if not _is_condition(inner(right)) or any(scan.users.get(n, frozenset()) - {scan.module.path} for n in names):
+        return
+    if not uses:
+        _flag_gate(scan, path, value, related)
+    elif any(_is_kept(scan.module.descend(place)) for place in uses):
+        scan.definitions.append((node, lambda: _flag_gate(scan, path, value, related)))
+
+
+def _is_kept(path: list[Node]) -> bool:
+    """Whether a name's value is returned or stored where nobody sees what becomes of it."""
+    below, named = path[-1], False
+    for node in reversed(path[:-1]):
+        named = named or node.type == "pair"
+        if node.type == "return_statement":
+            return True
+        if node.type == "assignment":
+            left = child(node, "left")
+            stored = left is not None and (named or left.type in ("attribute", "subscript"))
+            return stored and below == child(node, "right")
+        if node.type not in ("dictionary", "pair", "list", "tuple", "expression_list", "attribute"):
+            return False
+        if node.type == "pair" and below != child(node, "value"):
+            return False
+        below = node
+    return False
+
+
+def _flag_gate(scan: ModulePass, path: list[Node], value: Value, related: tuple[Related, ...]) -> None:
+    node, right = path[-2], path[-1]
+    frame = scan.frame(path)
+    own = answer_of(scan.interpreter, value, right)
+    if not own.varies:
+        return
+    reach = reach_of(scan, path)
+    arm = arm_of(scan, right, right, node, own, reach & own, frame)
+    named = child(node, "left")
+    meant = scan.features(text(named), node) if named is not None else ()
+    features = tuple(dict.fromkeys((*arm.features, *meant)))
+    arm = replace(arm, effect=Effect(Does.ASSIGNS, line_of(node), None, "True"), body=None, features=features)
+    rest = Effect(Does.ASSIGNS, line_of(node), None, "False")
+    spot = focus(scan.interpreter, inner(right), frame)
+    scan.add(gate_of(scan, Kind.FLAG, spot, (arm,), rest, related, reach, path, frame))
+
+
+def visit_lambda(scan: ModulePass, path: list[Node]) -> None:
+    """A predicate kept in a table: `"fp8": lambda: capability >= (8, 9)`."""
+    node, body = path[-2], inner(path[-1])
+    is_kept = len(path) > 2 and path[-3].type in ("pair", "list", "tuple")
+    if is_kept and body.type in _CONDITIONS and scan.once(node, "lambda"):
+        does, rest = (
+            Effect(Does.RETURNS, line_of(node), None, "True"),
+            Effect(Does.REFUSES, line_of(node), None, "False"),
+        )
+        simple(scan, path, body, Kind.RETURNED_TRUTH, does, rest)
+
+
+_CONDITIONS = ("comparison_operator", "boolean_operator", "not_operator")
+
+
+def visit_filter(scan: ModulePass, path: list[Node]) -> None:
+    node = path[-2]
+    if path[-3].type == "case_clause" or not scan.once(node, "filter"):  # a case's guard goes with its case
+        return
+    simple(scan, path, path[-1], Kind.IF, Effect(Does.WORK, line_of(node)), Effect(Does.SKIPS, line_of(node)))
+
+
+def simple(scan: ModulePass, path: list[Node], condition: Node, kind: Kind, does: Effect, rest: Effect) -> None:
+    scan.traced()
+    frame = scan.frame(path)
+    own = answer(scan.interpreter, condition, frame)
+    if not (own.arch and own.varies):
+        return
+    related = tuple(scan.interpreter.trace)
+    reach = reach_of(scan, path)
+    arm = replace(arm_of(scan, condition, condition, condition, own, reach & own, frame), effect=does, body=None)
+    spot = focus(scan.interpreter, condition, frame)
+    scan.add(gate_of(scan, kind, spot, (arm,), rest, related, reach, path, frame))
+
+
+def _ternary(node: Node) -> tuple[list[tuple[Node, Node]], Node]:
+    arms: list[tuple[Node, Node]] = []
+    while True:
+        then, condition, other = operands(node)[:3]
+        arms.append((condition, then))
+        if inner(other).type != "conditional_expression":
+            return arms, other
+        node = inner(other)
+
+
+def _is_condition(node: Node) -> bool:
+    return node.type in _CONDITIONS or node.type == "call"

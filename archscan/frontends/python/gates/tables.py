@@ -1,0 +1,273 @@
+"""Gates that are tables keyed by capability, with what reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from archscan.frontends.python.gates.arms import ASSUMPTIONS, words_near
+from archscan.frontends.python.gates.definitions import class_value, definition
+from archscan.frontends.python.gates.effects import block_effect, caught, is_log
+from archscan.frontends.python.gates.lists import admitted, names_targets
+from archscan.frontends.python.gates.reach import reach_of
+from archscan.frontends.python.interpreter.conditions import Answer, always, answer_of
+from archscan.frontends.python.interpreter.frames import Frame
+from archscan.frontends.python.interpreter.lanewise import compare
+from archscan.frontends.python.interpreter.values import ListV, Value, depends, is_constant
+from archscan.frontends.python.source.blocks import scope_of
+from archscan.frontends.python.source.syntax import (
+    arguments,
+    inner,
+    line_of,
+    oneline,
+    operands,
+    place,
+    statements,
+    text,
+)
+from archscan.frontends.python.source.syntax import field as child
+from archscan.frontends.python.source.triggers import occurrences
+from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Role
+
+if TYPE_CHECKING:
+    from archscan.frontends.python.gates.module_pass import ModulePass
+
+
+def visit_pair(scan: ModulePass, path: list[Node]) -> None:
+    """A row of a dict: the dict is a table if its keys are targets."""
+    table = path[-3] if len(path) > 2 else path[-2]
+    if table.type == "dictionary":
+        visit_table(scan, path[:-2], table)
+
+
+def visit_rows(scan: ModulePass, path: list[Node]) -> None:
+    """A word in a comment between the rows."""
+    visit_table(scan, path[:-1], path[-2])
+
+
+def visit_reader(scan: ModulePass, path: list[Node]) -> None:
+    """TABLE[capability], TABLE.get(capability) and `capability in TABLE` lead to the table's definition."""
+    node = path[-2]
+    owner: Node | None = None
+    if node.type == "subscript":
+        owner = child(node, "value")
+    elif node.type == "comparison_operator" and any(c.type in {"in", "not in"} for c in node.children):
+        owner = operands(node)[-1]
+    elif node.type == "call":
+        function = child(node, "function")
+        if function is not None and function.type == "attribute" and text(function).endswith(".get"):
+            owner = child(function, "object")
+    if owner is None or owner.type not in ("identifier", "attribute") or not scan.once(node, "reader"):
+        return
+    found = definition(text(owner), scan.frame(path), scan.interpreter)
+    if found is not None and found[0].module is not scan.module:
+        _visit_imported(scan, owner, inner(found[1]), found[0])
+        return
+    table = inner(found[1]) if found is not None else class_value(scan.module, path, text(owner))
+    if table is not None and table.type == "dictionary":
+        visit_table(scan, scan.module.descend(table.start_byte)[:-1], table)
+
+
+def _visit_imported(scan: ModulePass, owner: Node, table: Node, frame: Frame) -> None:
+    """The gate of a table that another module defines, filed there: what this reader does without a row."""
+    rows = _rows(scan, table, frame)
+    reader = _reader(scan, scan.module.descend(owner.start_byte)) if rows else None
+    if reader is not None:
+        scan.traced()
+        emit_table(scan, table, rows, reader, frame.module.descend(table.start_byte)[:-1], frame, text(owner))
+
+
+def _rows(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value]]:
+    """The rows of a dict with the values of their keys, if these are targets; a row for the others is none of them."""
+    pairs = [p for p in operands(table) if p.type == "pair"] if table.type == "dictionary" else []
+    keys = [scan.interpreter.evaluate(k, frame) for p in pairs if (k := child(p, "key")) is not None]
+    if len(keys) != len(operands(table)):
+        return []
+    rows = [(pair, key) for pair, key in zip(pairs, keys, strict=True) if not _is_for_others(key)]
+    return rows if names_targets(tuple(key for _, key in rows), scan) else []
+
+
+def _is_for_others(key: Value) -> bool:
+    return isinstance(key, str) and key.lower() in ("default", "fallback", "other", "others", "any", "*", "")
+
+
+def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
+    if not scan.once(table, "table"):
+        return
+    frame = scan.frame(path)
+    rows = _rows(scan, table, frame)
+    if not rows:
+        return
+    assignment = next((n for n in reversed(path) if n.type == "assignment"), None)
+    left = child(assignment, "left") if assignment is not None else None
+    name = text(left) if left is not None and left.type == "identifier" else ""
+    scan.traced()
+    reader = _first_reader(scan, name, table) if name else None
+    if reader is not None:
+        emit_table(scan, table, rows, reader, path, frame, name)
+
+
+def _first_reader(scan: ModulePass, name: str, table: Node) -> Reader | None:
+    """The first reader in the module that indexes the table with the target."""
+    for offset in occurrences(scan.module.data, name.encode()):
+        if not table.start_byte <= offset < table.end_byte:
+            found = _reader(scan, scan.module.descend(offset))
+            if found is not None:
+                return found
+    return None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Where a table is read with the target: what happens without a row, and what the key is on every target."""
+
+    node: Node
+    effect: Effect
+    key: Value
+
+
+def _reader(scan: ModulePass, path: list[Node]) -> Reader | None:
+    for i in range(len(path) - 1, 0, -1):
+        node = path[i - 1]
+        if node.type == "subscript" and path[i] == child(node, "value"):
+            key = child(node, "subscript")
+            if key is not None and depends(value := _key(scan, key, path[:i])):
+                effect = caught(Effect(Does.RAISES, line_of(node), None, "KeyError"), path[:i])
+                return Reader(node, effect, value)
+        if node.type == "call" and text(child(node, "function") or node).endswith(".get"):
+            positional, _ = arguments(node)
+            if positional and depends(value := _key(scan, positional[0], path[:i])) and not _is_shown(path[:i]):
+                missing = _missing(positional, node, path[:i])
+                return Reader(node, missing, value) if missing is not None else None
+        if (
+            node.type == "comparison_operator"
+            and any(c.type in ("in", "not in") for c in node.children_by_field_name("operators"))
+            and depends(value := _key(scan, operands(node)[0], path[:i]))
+        ):
+            return Reader(node, _refused(node, path[:i]), value)
+    return None
+
+
+def _refused(test: Node, path: list[Node]) -> Effect:
+    """What `if key not in TABLE:` does; elsewhere a truth that says no."""
+    statement = next((n for n in reversed(path) if n.type in ("if_statement", "block", "module")), None)
+    block = child(statement, "consequence") if statement is not None else None
+    negated = any(c.type == "not in" for c in test.children)
+    if negated and statement is not None and block is not None and child(statement, "condition") == test:
+        return block_effect(block)
+    return Effect(Does.REFUSES, line_of(test), None, "no row")
+
+
+def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
+    """Whether a condition only looks a key up in a table that is a gate of its own, or asks what it gave."""
+    owner = _table_asked(spot, frame)
+    found = definition(text(owner), frame, scan.interpreter) if owner is not None else None
+    table = inner(found[1]) if found is not None else None
+    if found is None or table is None or table.type != "dictionary":
+        return False
+    if found[0].module is not scan.module:
+        return bool(_rows(scan, table, found[0]))  # its reader has told the other module's
+    visit_table(scan, scan.module.descend(table.start_byte)[:-1], table)
+    return (scan.module.path, table.start_byte, Kind.TABLE.value) in scan.found.gates
+
+
+def _table_asked(spot: Node, frame: Frame) -> Node | None:
+    """The name of the table in `key in TABLE`, or in a mere `row is None` after `row = TABLE.get(key)`."""
+    if spot.type != "comparison_operator":
+        return None
+    left, right = operands(spot)[0], operands(spot)[-1]
+    if any(c.type in ("in", "not in") for c in spot.children):
+        return right
+    mere = spot.parent is None or spot.parent.type != "boolean_operator"
+    bindings = frame.scope.of(text(left)) if mere and right.type == "none" and left.type == "identifier" else []
+    value = bindings[-1].value if bindings else None
+    function = child(value, "function") if value is not None and value.type == "call" else None
+    is_read = function is not None and text(function).endswith(".get")
+    return child(function, "object") if is_read and function is not None else None
+
+
+def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect | None:
+    """What `.get` without a row leads to: the default, or what the test for None after it does; None if no harm."""
+    default = positional[1] if len(positional) > 1 else None
+    if default is not None and default.type != "none":
+        return Effect(Does.ASSIGNS, line_of(node), None, oneline(default, 80))
+    assignment = next((n for n in reversed(path) if n.type == "assignment"), None)
+    left = child(assignment, "left") if assignment is not None else None
+    block = next((n for n in reversed(path) if n.type in ("block", "module")), None)
+    if left is not None and block is not None:
+        for statement in statements(block):
+            if statement.start_byte > node.start_byte and statement.type == "if_statement":
+                condition = child(statement, "condition")
+                wanted = (f"{text(left)} is None", f"not {text(left)}")
+                if condition is not None and _refuses_rows(condition, text(left), statement):
+                    return None
+                asked = oneline(condition).strip("()") if condition is not None else ""
+                if any(asked == one or asked.startswith(f"{one} or ") for one in wanted):
+                    body = child(statement, "consequence")
+                    return block_effect(body) if body is not None else Effect(Does.REFUSES)
+    return Effect(Does.ASSIGNS, line_of(node), None, "None")
+
+
+def _refuses_rows(condition: Node, name: str, statement: Node) -> bool:
+    """Whether only who has a row may be refused: `if need is not None and toolkit < need: raise`."""
+    block = child(statement, "consequence")
+    asked = oneline(condition).strip("()")
+    return asked.startswith(f"{name} is not None and ") and block is not None and block_effect(block).refuses
+
+
+def _key(scan: ModulePass, key: Node, path: list[Node]) -> Value:
+    return scan.interpreter.evaluate(key, scan.frame([*path, key]))
+
+
+def _is_shown(path: list[Node]) -> bool:
+    """Whether what a table holds only goes into a text or a log: a name for people, no choice."""
+    for node in reversed(path):
+        if node.type == "interpolation" or (node.type == "call" and is_log(node)):
+            return True
+        if node.type.endswith("_statement") or node.type == "block":
+            return False
+    return False
+
+
+def emit_table(
+    scan: ModulePass,
+    table: Node,
+    rows: list[tuple[Node, Value]],
+    reader: Reader,
+    path: list[Node],
+    frame: Frame,
+    name: str,
+) -> None:
+    """Adds the gate of a table, a row per arm."""
+    module = frame.module
+    reach = reach_of(scan, path) if module is scan.module else always(scan.interpreter)
+    arms = []
+    for pair, key in rows:
+        own = _row_answer(scan, reader, key, pair)
+        value = child(pair, "value")
+        if own is None or value is None:
+            continue
+        effective = reach & own
+        arms.append(Arm(
+            place=place(pair, module.data), condition=oneline(child(pair, "key") or pair), own=own.truth,
+            truth=effective.truth, assumed=effective.assumed,
+            effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120)),
+            unknowns=effective.unknowns, assumes=effective.assumes, body=place(value, module.data),
+        ))  # fmt: skip
+    use = Related(scan.module.path, line_of(reader.node), Role.CALLER, oneline(reader.node, 100))
+    if arms:
+        scan.add(Gate(
+            path=module.path, layer=Layer.PYTHON, kind=Kind.TABLE, place=place(table, module.data),
+            arms=tuple(arms), rest=reader.effect, scope=scope_of(path), reach=reach.truth, related=(use,),
+            near=words_near(scan, table, path), symbols=(name,) if name else (), assumptions=ASSUMPTIONS,
+        ))  # fmt: skip
+
+
+def _row_answer(scan: ModulePass, reader: Reader, key: Value, pair: Node) -> Answer | None:
+    """Which targets take a row: those whose key the reader makes so, `sm_120` for 12.1; else those that it names."""
+    known = all(is_constant(one) for one, _ in scan.interpreter.lanes.groups(reader.key))
+    if not known:
+        return admitted(scan.interpreter, ListV((key,)), "")
+    return answer_of(scan.interpreter, compare(scan.interpreter.lanes, "==", reader.key, key), pair)

@@ -1,0 +1,85 @@
+"""Where names are looked up, and what calls come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tree_sitter import Node
+
+from archscan.frontends.python.interpreter.values import ClassV, Unknown, Value
+from archscan.frontends.python.source.modules import Module
+from archscan.frontends.python.source.scopes import Binding, Scope
+from archscan.model.gate import Related
+
+END = 1 << 60
+DEPTH = 90
+STEPS = 5_000
+TRACE = 16
+MISSING: Any = object()
+NO_KEY = Unknown(("KeyError",))  # what looking up a key gives that is not there
+
+
+@dataclass(eq=False, repr=False)
+class Frame:
+    """Where names are looked up: one scope with what its parameters are bound to."""
+
+    module: Module
+    scope: Scope
+    parent: Frame | None = None
+    locals: dict[str, Value] = field(default_factory=dict)
+    parameters: frozenset[str] = frozenset()
+    is_class: bool = False
+    owner: ClassV | None = None  # class around the function
+    memo: dict[tuple[int, int, str], tuple[Value, tuple[Related, ...]]] = field(default_factory=dict)
+    busy: set[tuple[object, ...]] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """A raise that some lanes meet."""
+
+    mask: int
+    names: tuple[str, ...]  # unknown conditions on the way
+    node: Node
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call comes to: its value, and the lanes on which it raises."""
+
+    value: Value
+    raises: tuple[Raise, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lazy:
+    """The value of a table row or of an object's field, evaluated when it is asked for."""
+
+    node: Node
+    frame: Frame
+
+
+class _NoScope:
+    bindings: dict[str, list[Binding]] = {}  # noqa: RUF012
+
+    def holds(self, name: str) -> bool:
+        return False
+
+    def of(self, name: str) -> list[Binding]:
+        return []
+
+    stars: list[Binding] = []  # noqa: RUF012
+    loops: dict[str, None] = {}  # noqa: RUF012
+    compounds: dict[int, Node] = {}  # noqa: RUF012
+
+
+NO_SCOPE: Any = _NoScope()
+
+
+def distinct(trace: list[Related]) -> tuple[Related, ...]:
+    """The places of a trace once each, the outermost ones first; the tail of a long one is dropped."""
+    if len(trace) < 2:
+        return tuple(trace)
+    return tuple({(r.path, r.line): r for r in reversed(trace)}.values())[::-1][:TRACE]

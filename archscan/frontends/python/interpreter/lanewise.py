@@ -1,0 +1,209 @@
+"""Comparisons, arithmetic, truths and their `and` and `or`, on every lane at once."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from archscan.frontends.python.interpreter.operations import (
+    ARITHMETIC,
+    COMPARE,
+    both_numbers,
+    kleene,
+    spellings,
+    truthy,
+)
+from archscan.frontends.python.interpreter.values import (
+    Capability,
+    ClassV,
+    DictV,
+    FuncV,
+    InstanceV,
+    Lanes,
+    ListV,
+    Maybe,
+    ModuleV,
+    SetV,
+    Split,
+    Unknown,
+    Value,
+    assume,
+    depends,
+    encode,
+    is_constant,
+    unite,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
+    """The items of what is gone through; None where nobody knows how many there are."""
+    if isinstance(value, DictV):
+        return None if value.open else tuple(key for key, _ in value.rows)
+    if isinstance(value, tuple):
+        return value
+    groups = value.groups if isinstance(value, Split) else ()
+    lengths = {len(one) if isinstance(one, tuple) else -1 for one, _ in groups}
+    if len(lengths) != 1 or -1 in lengths:
+        return None
+    return tuple(lanes.merge((one[at], mask) for one, mask in groups) for at in range(lengths.pop()))
+
+
+def truth_of(lanes: Lanes, value: Value) -> Value:
+    """True, False, Unknown or Maybe per lane."""
+    kind = type(value)
+    if kind is bool or (kind is Split and all(type(one) is bool for one, _ in value.groups)):
+        return value
+    if isinstance(value, tuple):
+        return len(value) > 0
+    return lanes.merge((truthy(one), mask) for one, mask in lanes.groups(value))
+
+
+_UNIFORM = frozenset({bool, Unknown, Maybe})  # values that are the same on all lanes
+
+
+def logical(lanes: Lanes, is_and: bool, a: Value, b: Value) -> Value:
+    if not depends(a) and not depends(b) and (isinstance(a, Maybe) or isinstance(b, Maybe)):
+        return _of_switches(is_and, a, b)
+    if type(a) in _UNIFORM and type(b) in _UNIFORM:
+        return kleene(is_and, a, b)
+    parts: list[tuple[Value, int]] = []
+    for (x, y), mask in lanes.spread((a, b)):
+        parts.append((kleene(is_and, x, y), mask))
+    return lanes.merge(parts)
+
+
+def _of_switches(is_and: bool, a: Value, b: Value) -> Value:
+    """What is asked of switches alone, by their defaults; other values as they are."""
+    held = [v.value if isinstance(v, Maybe) and v.default else v for v in (a, b)]
+    found = kleene(is_and, held[0], held[1])
+    names = unite(*(v.names for v in (a, b) if isinstance(v, Maybe) and v.default))
+    return assume(found, names, True)
+
+
+def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    """One comparison on every lane."""
+    if sign in ("is", "is not") and (a is None or b is None):
+        return _is_none(lanes, a if b is None else b, sign == "is")
+    if isinstance(b, DictV) and sign in ("in", "not in"):
+        b = Unknown(("table",)) if b.open else SetV(key for key, _ in b.rows)
+    if sign in ("in", "not in") and isinstance(b, tuple):
+        return _membership(lanes, sign == "in", a, b)
+    return lanes.lift(lambda x, y: pairwise(lanes, sign, x, y), a, b)
+
+
+def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
+    def test(v: Value) -> Value:
+        if isinstance(v, Unknown) and not v.text:
+            return Unknown(v.names)
+        if isinstance(v, Maybe):
+            return assume((v.value is None) is wanted, v.names, v.default)
+        if isinstance(v, InstanceV) and not v.made:
+            return Unknown((v.cls.name,))
+        return (v is None) is wanted
+
+    if not isinstance(value, Split):
+        return test(value)
+    return lanes.merge((test(v), mask) for v, mask in lanes.groups(value))
+
+
+def _membership(lanes: Lanes, is_in: bool, value: Value, container: tuple[Value, ...]) -> Value:
+    result: Value = False
+    for item in container:
+        one = lanes.lift(lambda x, y: pairwise(lanes, "==", x, y), value, item)
+        result = logical(lanes, False, result, truth_of(lanes, one)) if result is not False else truth_of(lanes, one)
+    return result if is_in else lanes.lift(operator.not_, result)
+
+
+def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    if isinstance(a, Capability) or isinstance(b, Capability):
+        return _with_capability(lanes, sign, a, b)
+    if sign in ("in", "not in") and isinstance(b, tuple):
+        return _membership(lanes, sign == "in", a, b)
+    if not (is_constant(a) and is_constant(b)):
+        if sign in ("is", "is not", "==", "!=") and isinstance(a, (ClassV, FuncV, ModuleV)):
+            return (a is b) is (sign in ("is", "=="))
+        return Unknown((), depends(a) or depends(b))
+    if type(a) is SetV and type(b) is SetV and sign not in ("in", "not in"):
+        return bool(COMPARE[sign](frozenset(a), frozenset(b)))
+    if type(a) in (ListV, SetV):
+        a = tuple(a)
+    if type(b) in (ListV, SetV):
+        b = tuple(b)
+    try:
+        return bool(COMPARE[sign](a, b))
+    except (TypeError, KeyError):
+        return Unknown((), False)
+
+
+def _with_capability(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    if isinstance(a, Capability) and isinstance(b, Capability):
+        return Unknown((), False)
+    constant = b if isinstance(a, Capability) else a
+    if sign in ("in", "not in") and isinstance(constant, str):
+        return _substring(lanes, sign == "in", constant, isinstance(a, Capability))
+    if not is_constant(constant) or constant is None:
+        return Unknown(("None",)) if constant is None else Unknown((), False)
+    if encode(lanes.targets[0][0], constant) is None:
+        return Unknown((str(constant)[:40],), False)
+
+    def test(target: Any) -> Value:
+        mine = encode(target, constant)
+        pair = (mine, constant) if isinstance(a, Capability) else (constant, mine)
+        try:
+            return bool(COMPARE[sign](*pair))
+        except (TypeError, KeyError):
+            return Unknown((), True)
+
+    return lanes.by_target(test)
+
+
+def _substring(lanes: Lanes, is_in: bool, constant: str, capability_is_part: bool) -> Value:
+    if capability_is_part:  # arch in "7.5 8.0": a text search
+        dotted = "." in constant
+        return lanes.by_target(lambda t: ((f"{t.major}.{t.minor}" if dotted else str(t.sm)) in constant) is is_in)
+    if not any(c.isdigit() for c in constant):
+        return Unknown((constant,), False)
+    return lanes.by_target(lambda t: any(constant in s for s in spellings(t)) is is_in)
+
+
+def binary(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    if sign == "&" and isinstance(a, (SetV, Unknown)) and isinstance(b, (SetV, Unknown)):
+        return common_to(lanes, a, b)
+    return lanes.lift(lambda x, y: _arithmetic(lanes, sign, x, y), a, b)
+
+
+def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+    a, b = _as_number(lanes, a, b), _as_number(lanes, b, a)
+    if isinstance(a, Split) or isinstance(b, Split):
+        return binary(lanes, sign, a, b)
+    if isinstance(a, tuple) and isinstance(b, tuple) and sign in "+|":
+        return type(a)((*a, *b))
+    if sign == "in" or not (is_constant(a) and is_constant(b)):
+        return Unknown((), depends(a) or depends(b))
+    try:
+        if sign in ("**", "<<") or (sign == "*" and not both_numbers(a, b)):
+            return Unknown()
+        return ARITHMETIC[sign](a, b)
+    except (TypeError, KeyError, ValueError, ZeroDivisionError, OverflowError):
+        return Unknown()
+
+
+def common_to(lanes: Lanes, a: Value, b: Value) -> Value:
+    """What two sets share: of a list of targets and one nobody can tell, such as the visible GPUs', the target's."""
+    if is_constant(a) and is_constant(b) and isinstance(a, tuple) and isinstance(b, tuple):
+        return SetV(item for item in a if item in b)
+    named, other = (b, a) if isinstance(b, SetV) else (a, b)
+    if not isinstance(named, SetV) or not isinstance(other, Unknown) or len(named) < 2:
+        return Unknown((), depends(a) or depends(b))
+    if not all(is_constant(i) and not isinstance(i, int) and encode(lanes.targets[0][0], i) is not None for i in named):
+        return Unknown(other.names, other.arch)
+    return lanes.by_target(lambda t: SetV(item for item in named if encode(t, item) == item))
+
+
+def _as_number(lanes: Lanes, value: Value, other: Value) -> Value:
+    if isinstance(value, Capability) and not isinstance(other, str):
+        return lanes.sm
+    return value

@@ -1,0 +1,42 @@
+"""Reads the typed notes that front ends leave on the arms of a gate: `smem_bytes`, or `smem_bytes:1` for one arm."""
+
+from __future__ import annotations
+
+import re
+
+from archscan.judge.needs.images import named_images
+from archscan.model.gate import Gate
+from archscan.model.target import Target
+
+_BINARIES = re.compile(r"cubin|fat-?bin|pre-?built|pre-?compiled|\bcompiled for\b|\bimages?\b", re.I)
+_DENIED = re.compile(r"\b(?:not|never|without|instead of)\b[^.;,\n]*", re.I)
+_TARGET = re.compile(r"(\d{2,3})([af]?)")
+
+
+def arm_note(gate: Gate, index: int, key: str) -> str | None:
+    """The note for that arm, or for the whole gate where it has one arm."""
+    own = gate.note(f"{key}:{index}")
+    if own is not None:
+        return own
+    return gate.note(key) if index == 0 else None
+
+
+def shared_bytes(gate: Gate, index: int) -> int | None:
+    """The shared memory, in bytes, that the arm's choice needs at most; None where nobody computed it."""
+    noted = arm_note(gate, index, "smem_bytes")
+    return int(noted) if noted and noted.isdigit() else None
+
+
+def images(gate: Gate, index: int) -> tuple[Target, ...]:
+    """The compiled images behind the arm, empty where nothing is known."""
+    noted = arm_note(gate, index, "images")
+    if noted:
+        return tuple(Target(int(sm), suffix) for sm, suffix in _TARGET.findall(noted))
+    return _said(gate)
+
+
+def _said(gate: Gate) -> tuple[Target, ...]:
+    """What the comment beside a gate with one arm says of binaries: "cubins in this package: sm_100a, sm_103a"."""
+    if len(gate.arms) != 1 or not _BINARIES.search(gate.near):
+        return ()
+    return named_images(_DENIED.sub("", gate.near))
