@@ -129,6 +129,14 @@ def test_the_command_line_settles_names() -> None:
     assert answer("FOO == 2 && !defined(BAR) && CUDART_VERSION == 12080", (), settings) == ("y" * 9, set())
 
 
+def test_another_processor_than_x86_is_said_on_the_command_line() -> None:
+    asked = "defined(__x86_64__) && !defined(__aarch64__)"
+    assert answer(asked)[0] == "y" * 9
+    arm = ScanSettings(defines=(("__aarch64__", "1"),), undefines=("__x86_64__",))
+    assert answer(asked, (), arm)[0] == "n" * 9
+    assert answer("__CUDA_ARCH__ == 900", (), ScanSettings(undefines=("__CUDA_ARCH__",)))[0] == "nyynnnnnn"
+
+
 def test_explosive_macros_are_given_up_not_expanded() -> None:
     doubling = (*(f"M{i} (M{i + 1} + M{i + 1})" for i in range(60)), "M60 1")
     assert answer("M0 > 0", doubling)[0] == "u" * 9

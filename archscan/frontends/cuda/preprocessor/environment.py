@@ -71,12 +71,12 @@ class Compiler:
 
     def _find(self, name: str) -> State | None:
         facts = self._facts
+        if name in self.given and not (name in facts.values and names_architecture(name)):
+            return self.given[name]
         if name in facts.unsettled:
-            return self.given.get(name) or uniform(some_of(facts.unsettled[name]), self.everything)
+            return uniform(some_of(facts.unsettled[name]), self.everything)
         if name in facts.values:
             return self._per_target(facts.values[name])
-        if name in self.given:
-            return self.given[name]
         if name in facts.function_like:
             params, body = facts.function_like[name]
             mask = facts.defined_for.get(name, self.everything)
