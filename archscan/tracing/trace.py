@@ -56,6 +56,7 @@ class _Tracer:
         self.code = code
         self.gates = PythonGates.of(report, code)
         self.graph, self.states = self.gates.graph, self.gates.states
+        self._below: dict[tuple[Fn, ...], tuple[Edge, ...]] = {}
 
     def chains(self, name: str) -> tuple[Chain, ...]:
         start = find(name, self.code, self.graph)
@@ -175,8 +176,13 @@ class _Tracer:
 
     # -- Python paths ------------------------------------------------------------------------------------------------
 
-    def _down(self, functions: Iterable[Fn]) -> tuple[Edge, ...]:
-        """Every call that `functions` reach, as far as the code is scanned and the limit allows."""
+    def _down(self, functions: tuple[Fn, ...]) -> tuple[Edge, ...]:
+        """Every call that `functions` reach, as far as the code is scanned and the limit allows; remembered."""
+        if functions not in self._below:
+            self._below[functions] = self._calls_below(functions)
+        return self._below[functions]
+
+    def _calls_below(self, functions: tuple[Fn, ...]) -> tuple[Edge, ...]:
         edges: list[Edge] = []
         seen: set[Fn] = set()
         pending = list(functions)
@@ -231,7 +237,7 @@ class _Tracer:
         for fn in functions:
             for caller, _ in self.graph.callers(fn)[:_FAN_IN]:
                 edges += [e for e in self._calls_in(caller) if any(fn.short in g.names for g in e.call.guards)]
-        following = [e.callee for e in edges if isinstance(e.callee, Fn)]
+        following = tuple(e.callee for e in edges if isinstance(e.callee, Fn))
         return (*edges, *self._down(following)) if edges else ()
 
     def _calls_in(self, fn: Fn) -> Iterable[Edge]:
