@@ -29,9 +29,8 @@ from archscan.sources.listing import RACY_NS
 
 MAX_BYTES = 512 << 20  # of all files together; the least recently used go first
 _MAGIC = b"archscan cache 1\n"
-_MAKERS = frozenset(
-    {("archscan.frontends.cuda.preprocessor.macros", "_interned")}
-)  # functions that a pickle of ours may call
+# functions that a pickle of ours may call
+_MAKERS = frozenset({("archscan.frontends.cuda.preprocessor.macros", "_interned")})
 _PLAIN = frozenset({"frozenset", "set", "bytearray", "complex", "range", "slice"})
 
 
