@@ -14,12 +14,13 @@ from archscan import pipeline
 from archscan.catalog import load
 from archscan.catalog.targets import select
 from archscan.catalog.types import Catalog
+from archscan.frontends.links import builders_of
 from archscan.frontends.links.cmake import links as cmake_links
-from archscan.frontends.links.python import builders_of
 from archscan.frontends.links.python import links as python_links
 from archscan.model.facts import LinkKind
 from archscan.model.report import Chain
 from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.sources.kinds import is_cmake
 from archscan.tracing.commands import read_code
 from archscan.tracing.cuda_calls import read
 from archscan.tracing.modules import extensions
@@ -259,6 +260,7 @@ def test_sources_made_before_the_call(catalog: Catalog) -> None:
         b"CUDAExtension('x', glob(" + b"a," * 200_000,
         b"from x.cpp_extension import load\n" * 10_000 + b"load('a', ['x.cu'])\n" * 3_000,
     ],
+    ids=["lists never closed", "nested globs", "many names", "many calls"],
 )
 def test_hostile_builders_end(code: bytes, catalog: Catalog) -> None:
     began = time.process_time()
@@ -319,7 +321,24 @@ def test_sources_of_a_cmake_target() -> None:
 
 
 @pytest.mark.parametrize(
-    "code", [b"set(A ${A} a.cu)\nadd_library(x ${A})\n", b"add_library(x a.cu\n" * 2000, b"\xff(.cu"]
+    ("code", "found"),
+    [
+        (b"set(A ${A} a.cu)\nadd_library(x ${A})\n", ["x", "a.cu"]),
+        (b"add_library(x a.cu\n" * 2000, ["x", "a.cu"]),
+        (b"\xff(.cu", []),
+        (b"set(A ${B})\nset(B ${A} b.cu)\nadd_library(x ${A} ${B})\n", ["x", "b.cu"]),
+        (b"add_library(x a.cpp)\n# .cu", []),
+    ],
+    ids=["of itself", "never closed", "no text", "in a circle", "no device code"],
 )
-def test_hostile_cmake_does_no_harm(code: bytes) -> None:
-    assert isinstance(cmake_links(code, "CMakeLists.txt"), tuple)
+def test_hostile_cmake_does_no_harm(code: bytes, found: list[str]) -> None:
+    assert [link.target for link in cmake_links(code, "CMakeLists.txt")] == found
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [("CMakeLists.txt", True), ("a/CMakeLists.txt", True), ("a/x.cmake", True), ("x.cmake.in", True),
+     ("a/myCMakeLists.txt", False), ("x.cmake.py", False)],
+)  # fmt: skip
+def test_cmake_files_by_name(path: str, is_one: bool) -> None:
+    assert is_cmake(path) is is_one

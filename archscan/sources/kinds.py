@@ -34,6 +34,11 @@ def may_be_header(name: str, folder: str) -> bool:
     return name.isidentifier() and name.islower() and "include" in folder.replace("\\", "/").split("/")
 
 
+def is_cmake(path: str) -> bool:
+    """Whether a file is CMake's, by its name."""
+    return path.rsplit("/", 1)[-1] == "CMakeLists.txt" or path.endswith((".cmake", ".cmake.in"))
+
+
 def is_archive(name: str) -> bool:
     """Whether a file of that name is a wheel, sdist or zip that is read in place."""
     return name.lower().endswith(ARCHIVES)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from archscan.catalog.types import Catalog
-from archscan.frontends.links import is_cmake
 from archscan.model.facts import FileFacts, LinkKind, Origin
 from archscan.model.finding import Finding, Problem
 from archscan.model.gate import Related, Role
 from archscan.model.report import Chain, Report, Step
+from archscan.sources.kinds import is_cmake
 from archscan.tracing.modules import Extension, Includes, extensions, is_for_all
 from archscan.tracing.paths import Paths
 from archscan.tracing.sentence import sentence

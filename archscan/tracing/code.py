@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from archscan.frontends.links import CUDA_SUFFIXES, is_cmake
-from archscan.frontends.links.cmake import links as cmake_links
-from archscan.frontends.links.cuda import links as cuda_links
-from archscan.frontends.links.python import links as python_links
+from archscan.frontends.links import CUDA_SUFFIXES, links_of
 from archscan.model.facts import Link, Origin
+from archscan.sources.kinds import is_cmake
 from archscan.tracing import cuda_calls, python_calls
 from archscan.tracing.modules import Extension, Includes, extensions
 from archscan.tracing.paths import Paths
@@ -160,10 +158,7 @@ class _Links(Mapping[str, tuple[Link, ...]]):
             return self._code.linked.get(path, ())
         if path not in self._known:
             data = self._code.peek(path)
-            if path.endswith(".py"):
-                self._known[path] = python_links(data, path, self._code.builders)
-            else:
-                self._known[path] = cmake_links(data, path) if is_cmake(path) else cuda_links(data, path)
+            self._known[path] = links_of(data, path, self._code.builders)
         return self._known[path]
 
     def __iter__(self):  # type: ignore[no-untyped-def]

@@ -9,7 +9,7 @@ from typing import Any
 
 from archscan import __version__
 from archscan.catalog.types import Catalog
-from archscan.frontends.links.python import builders_of
+from archscan.frontends.links import builders_of
 from archscan.model.facts import Facts, Failed, Skipped
 from archscan.model.report import Chain, Report, Step
 from archscan.model.settings import JudgeSettings, ScanSettings

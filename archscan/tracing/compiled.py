@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from archscan.frontends.links import is_cmake
 from archscan.model.report import Step
+from archscan.sources.kinds import is_cmake
 from archscan.tracing.code import Code
 from archscan.tracing.modules import Extension
 from archscan.tracing.operators import Place, Reach, exports, files

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from archscan.frontends.links import is_cmake
 from archscan.model.facts import Link, LinkKind
 from archscan.model.gate import Gate, Layer
+from archscan.sources.kinds import is_cmake
 from archscan.tracing.paths import Paths
 
 # A source below a directory of such a name is written at build time, from a template that is listed beside it.

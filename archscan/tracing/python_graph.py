@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from archscan.frontends.links import is_cmake
+from archscan.sources.kinds import is_cmake
 from archscan.tracing.code import Code
 from archscan.tracing.modules import Extension
 from archscan.tracing.operators import exports

@@ -16,6 +16,7 @@ from archscan.frontends.build.syntax import Block, Listfile, Node, parse
 from archscan.frontends.protocol import Context
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Source
+from archscan.sources.kinds import is_cmake
 
 __all__ = ["BuildFrontEnd"]
 
@@ -38,8 +39,7 @@ class BuildFrontEnd:
 
     def wants(self, path: str) -> bool:
         """Whether a file is CMake's, by its name."""
-        name = path.rsplit("/", 1)[-1]
-        return name == "CMakeLists.txt" or name.endswith((".cmake", ".cmake.in"))
+        return is_cmake(path)
 
     def index(self, source: Source, context: Context) -> BuildIndex | None:
         """The parsed file; None where it speaks of no architecture."""

@@ -6,19 +6,16 @@ none of what those import.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from archscan.frontends.protocol import Context
 from archscan.model.facts import FileFacts, Link, Source
+from archscan.sources.kinds import is_cmake
 
 CUDA_SUFFIXES = (
     ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".c", ".cc", ".cpp", ".cxx", ".jinja",
 )  # fmt: skip
-
-
-def is_cmake(path: str) -> bool:
-    """Whether a file is CMake's, by its name."""
-    return path.endswith((".cmake", "CMakeLists.txt"))
 
 
 class LinksFrontEnd:
@@ -32,8 +29,8 @@ class LinksFrontEnd:
 
     def index(self, source: Source, context: Context) -> FileFacts | None:
         """The facts of one file; None for a Python or CMake file that builds nothing."""
-        found = _links(source, context)
-        if found is None:
+        found = links_of(source.data, source.path, builders_of(context.catalog.packages))
+        if not found and not source.path.endswith(CUDA_SUFFIXES):
             return None
         return FileFacts(source.path, len(source.data), source.origin, source.evidence, source.root, links=found)
 
@@ -44,17 +41,21 @@ class LinksFrontEnd:
         return index
 
 
-def _links(source: Source, context: Context) -> tuple[Link, ...] | None:
-    """The links of a file; each language is imported where there is a file of it."""
-    if source.path.endswith(".py"):
-        from archscan.frontends.links.python import builders_of
+def links_of(data: bytes, path: str, builders: Sequence[str]) -> tuple[Link, ...]:
+    """The links of a file; `builders` names what compiles modules. Each language is imported where a file is of it."""
+    if path.endswith(".py"):
         from archscan.frontends.links.python import links as python_links
 
-        return python_links(source.data, source.path, builders_of(context.catalog.packages)) or None
-    if is_cmake(source.path):
+        return python_links(data, path, builders)
+    if is_cmake(path):
         from archscan.frontends.links.cmake import links as cmake_links
 
-        return cmake_links(source.data, source.path) or None
+        return cmake_links(data, path)
     from archscan.frontends.links.cuda import links as cuda_links
 
-    return cuda_links(source.data, source.path)
+    return cuda_links(data, path)
+
+
+def builders_of(packages: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of what compiles extension modules, from the facts about packages."""
+    return tuple(row["name"] for row in packages.get("jit_builders", ()))

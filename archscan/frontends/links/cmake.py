@@ -30,7 +30,7 @@ class _Variables:
 
 def links(data: bytes, path: str) -> tuple[Link, ...]:
     """The targets of a file as `JIT_SPEC` at module level, each followed by its sources."""
-    if b".cu" not in data and b"cu\n" not in data and b"SRC" not in data and b"SOURCES" not in data:
+    if b".cu" not in data:
         return ()
     commands = list(_commands(parse(data).body))
     variables = _Variables()

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 
 from archscan.model.facts import Link, LinkKind
 
@@ -80,11 +79,6 @@ class Definitions:
         body = self.data.find(b"\n", self.starts[i])
         match = pattern.search(self.data, body) if body >= 0 else None
         return match.start() if match else len(self.data)
-
-
-def builders_of(packages: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of what compiles extension modules, from the facts about packages."""
-    return tuple(row["name"] for row in packages.get("jit_builders", ()))
 
 
 def links(data: bytes, path: str, builders: Sequence[str] = ()) -> tuple[Link, ...]:
