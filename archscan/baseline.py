@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
+from archscan.documents import json_file
 from archscan.errors import UserError
-from archscan.model.finding import Advice
+from archscan.model.finding import UNCOUNTED
 from archscan.model.report import Report
 
 _KIND = "archscan-baseline"
@@ -15,7 +15,7 @@ _KIND = "archscan-baseline"
 
 def baseline_text(report: Report) -> str:
     """The findings of a report as a baseline file: sorted, one a line, with what a reviewer wants to see."""
-    rows = sorted({(f.path, f.rule, f.fingerprint) for f in report.findings if f.advice is not Advice.LEAVE})
+    rows = sorted({(f.path, f.rule, f.fingerprint) for f in report.findings if f.advice not in UNCOUNTED})
     lines = ",\n".join(
         "  " + json.dumps({"fingerprint": print_, "rule": rule, "path": path}) for path, rule, print_ in rows
     )
@@ -27,7 +27,7 @@ def known_fingerprints(file: str) -> frozenset[str]:
     """The fingerprints of a baseline file; UserError if it is none."""
     hint = "write one with --write-baseline"
     try:
-        document = json.loads(Path(file).read_text(encoding="utf-8"))
+        document = json_file(file)
     except OSError as error:
         raise UserError(f"cannot read the baseline {file}: {error.strerror}", hint) from error
     except ValueError as error:

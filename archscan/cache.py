@@ -2,7 +2,8 @@
 
 Three files a scan: where the files lay and how old they were (`.tree`, per place), the facts (`.facts`) and the indexes
 (`.index`), both named after the paths and everything that decides what they come to. Written whole and renamed into
-place: concurrent runs and kills leave an old file or a new one. Whatever is wrong with a file, it counts as absent.
+place: concurrent runs and kills leave an old file or a new one. Whatever is wrong with a file, it counts as absent;
+so does a file that this user did not write (see `sealed`).
 """
 
 from __future__ import annotations
@@ -10,41 +11,29 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import pickle
 import sys
 import time
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from archscan import __version__
+from archscan import __version__, sealed
+from archscan.directories import cache_directory
 from archscan.model.facts import FileFacts
 from archscan.model.settings import ScanSettings
-from archscan.quick import quicken
 from archscan.sources import Stamp, Unread
 from archscan.sources.listing import RACY_NS
 
 MAX_BYTES = 512 << 20  # of all files together; the least recently used go first
-_MAGIC = b"archscan cache 1\n"
-# functions that a pickle of ours may call
-_MAKERS = frozenset({("archscan.frontends.cuda.preprocessor.macros", "_interned")})
-_PLAIN = frozenset({"frozenset", "set", "bytearray", "complex", "range", "slice"})
+_KINDS = (".tree", ".facts", ".index", ".outcome", ".catalog", ".library", ".kernels", ".environment")
+_UNFINISHED = ".new-"  # what these names begin with was left behind by a run that was killed
 
 
 def default_directory() -> Path:
-    """The user's cache directory: $XDG_CACHE_HOME or what the platform uses."""
-    if os.environ.get("XDG_CACHE_HOME"):
-        base = Path(os.environ["XDG_CACHE_HOME"])
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path.home() / ".cache"
-    return base / "archscan"
+    """The user's cache directory."""
+    return cache_directory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +44,36 @@ class Kept:
     files: int
     bytes: int
     limit: int = MAX_BYTES
+    unused: str = ""  # why nothing is kept there
+
+
+class Keeper(sealed.Keeper):
+    """Sealed files of the cache directory, which is kept below a size."""
+
+    def store(self, name: str, value: object) -> bool:
+        """Whether it was kept."""
+        kept = super().store(name, value)
+        if kept:
+            _evict(self.directory)
+        return kept
 
 
 def kept(directory: Path | None = None) -> Kept:
     """How much the cache holds."""
     directory = directory or default_directory()
     sizes = [status.st_size for _, status in _listed(directory)]
-    return Kept(directory, len(sizes), sum(sizes))
+    return Kept(directory, len(sizes), sum(sizes), unused=_unused(directory))
+
+
+def _unused(directory: Path) -> str:
+    """Why the cache is not used; empty if it is."""
+    if why := sealed.shared(directory):
+        return f"{directory}: {why}"
+    try:
+        sealed.user_key()
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}"
+    return ""
 
 
 def clear(directory: Path | None = None) -> Kept:
@@ -97,74 +109,6 @@ class Snapshot:
     place: str
     parts: dict[str, Part]  # by front end
     totals: Any  # what the pipeline counted
-
-
-class Keeper:
-    """Values in files of the cache directory, each with a check sum; whatever is wrong with one, it is absent."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def load(self, name: str, kind: type) -> Any:
-        """The value in a file; None if there is none that can be trusted."""
-        path = self.directory / name
-        try:
-            with path.open("rb") as file:
-                if not _mine(os.fstat(file.fileno())):
-                    return None
-                if file.read(len(_MAGIC)) != _MAGIC or int.from_bytes(file.read(4), "big") != _check_sum(file):
-                    return None
-                file.seek(len(_MAGIC) + 4)
-                quicken()
-                value = _Loader(file).load()
-            os.utime(path)
-        except Exception:  # a file of another version, half of one, or not ours: the scan does without
-            return None
-        return value if isinstance(value, kind) else None
-
-    def store(self, name: str, value: object) -> None:
-        """Writes a file and renames it into place. A full disk or a read-only home costs the cache, not the scan."""
-        import tempfile
-
-        quicken()
-        try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=self.directory, prefix=".new-")
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(_MAGIC + bytes(4))
-                    summed = _Summed(file)
-                    pickle.dump(value, summed, pickle.HIGHEST_PROTOCOL)
-                    file.seek(len(_MAGIC))
-                    file.write(summed.check_sum.to_bytes(4, "big"))
-                Path(temporary).replace(self.directory / name)
-            except BaseException:
-                Path(temporary).unlink()
-                raise
-        except OSError:
-            return
-        _evict(self.directory)
-
-
-class _Summed:
-    """A file to write to that knows the check sum of what was written: an index may have 100 MB, no second copy."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.check_sum = 0
-
-    def write(self, data: bytes) -> int:
-        """Writes and counts in."""
-        self.check_sum = zlib.crc32(data, self.check_sum)
-        return self._file.write(data)
-
-
-def _check_sum(file: BinaryIO) -> int:
-    """The check sum of the rest of a file."""
-    found = 0
-    while data := file.read(1 << 20):
-        found = zlib.crc32(data, found)
-    return found
 
 
 class Cache:
@@ -239,19 +183,6 @@ class Cache:
         return self._place
 
 
-class _Loader(pickle.Unpickler):
-    """Makes values of archscan's own types only: a file that someone planted cannot call anything else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module == "builtins" and name in _PLAIN:
-            return super().find_class(module, name)
-        if module.startswith("archscan."):
-            found = super().find_class(module, name)
-            if isinstance(found, type) or (module, name) in _MAKERS:
-                return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no type of archscan's")
-
-
 def _that_matters(settings: ScanSettings) -> str:
     """The settings that decide what a file comes to."""
     return repr(astuple(replace(settings, jobs=0, use_cache=True, layers=frozenset()))) + repr(sorted(settings.layers))
@@ -285,17 +216,16 @@ def _newest(stamp: Stamp) -> int:
     return max(stamp.mtime_ns, stamp.ctime_ns)
 
 
-def _mine(status: os.stat_result) -> bool:
-    """Whether only this user can have written a file."""
-    return os.name != "posix" or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
-
-
 def _listed(directory: Path) -> list[tuple[Path, os.stat_result]]:
-    found = []
+    """The files of the cache; none where the directory may be another's: what lies there is not ours to remove."""
+    found: list[tuple[Path, os.stat_result]] = []
+    if sealed.shared(directory):
+        return found
     with contextlib.suppress(OSError):
         for entry in os.scandir(directory):
             with contextlib.suppress(OSError):
-                if entry.is_file(follow_symlinks=False):
+                ours = entry.name.endswith(_KINDS) or entry.name.startswith(_UNFINISHED)
+                if ours and entry.is_file(follow_symlinks=False):
                     found.append((Path(entry.path), entry.stat()))
     return found
 
@@ -307,7 +237,7 @@ def _evict(directory: Path) -> None:
     hour_ago = time.time() - 3600
     for path, status in files:
         total += status.st_size
-        left_behind = path.name.startswith(".new-") and status.st_mtime < hour_ago
+        left_behind = path.name.startswith(_UNFINISHED) and status.st_mtime < hour_ago
         if total > MAX_BYTES or left_behind:
             with contextlib.suppress(OSError):
                 path.unlink()

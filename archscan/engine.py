@@ -192,6 +192,7 @@ def _facts(discovery: Discovery, snapshot: Snapshot) -> Facts:
         roots=discovery.roots,
         bytes_read=totals.bytes_read,
         files_read=totals.files_read,
+        other=discovery.other,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import click
 
 from archscan.catalog.types import Architecture, Catalog, Rule
 from archscan.config import Settings, merged
+from archscan.errors import UserError
+from archscan.reporting.plain import without_marks
 from archscan.reporting.words import counted, one_line, size, visible, wrapped
+from archscan.run import nearest_entry
 
 _LIMITS = (
     ("smem_per_block_optin_bytes", "bytes of shared memory a block"),
@@ -102,7 +106,7 @@ def rule_page(rule: Rule, width: int) -> str:
     sections = (
         ("", rule.what),
         ("Why it matters", rule.why),
-        ("Example", rule.example),
+        ("Example", without_marks(rule.example)),
         ("Known problems", rule.known_problems),
         ("Fix", rule.fix_safety),
         ("References", "\n".join(f"- {reference}" for reference in rule.references)),
@@ -121,15 +125,25 @@ def show_cache(clear: bool) -> int:
     held = cache.clear() if clear else cache.kept()
     word = "removed" if clear else "holds"
     click.echo(f"{visible(str(held.directory))}: {word} {counted(held.files, 'file')}, {size(held.bytes)}")
-    if not clear:
+    if held.unused:
+        click.echo(f"not used: {visible(held.unused)}")
+    elif not clear:
         click.echo(f"at most {size(held.limit)}; the least recently used go first; archscan cache --clear empties it")
     return 0
 
 
-def show_config(paths: Sequence[str], file: str | None, isolated: bool) -> int:
+def show_config(paths: Sequence[str], file: str | None, isolated: bool, format: str = "text") -> int:
     """Prints every setting, its value and its origin; then the rules that it switches off."""
+    for path in paths:
+        if path != "-" and not os.path.lexists(path):
+            raise UserError(f"no such file or directory: {path}", nearest_entry(path))
     settings = merged({}, paths or (".",), file, isolated)
+    if format == "json":
+        click.echo(json.dumps(_config_object(settings), indent=1, ensure_ascii=False))
+        return 0
     click.echo(f"config file: {settings.file or 'none found'}")
+    for note in settings.notes:
+        click.echo(f"note: {note}")
     width = max(len(entry.setting.key) for entry in settings.entries)
     for entry in settings.entries:
         value = json.dumps(list(entry.value) if isinstance(entry.value, tuple) else entry.value, ensure_ascii=False)
@@ -139,13 +153,34 @@ def show_config(paths: Sequence[str], file: str | None, isolated: bool) -> int:
     return 0
 
 
+def _config_object(settings: Settings) -> dict[str, object]:
+    """The settings as plain values."""
+    return {
+        "file": settings.file,
+        "notes": list(settings.notes),
+        "settings": [
+            {
+                "key": entry.setting.key,
+                "value": list(entry.value) if isinstance(entry.value, tuple) else entry.value,
+                "origin": entry.origin,
+            }
+            for entry in settings.entries
+        ],
+        "switched_off": _switched_off(settings),
+    }
+
+
 def _switched_off(settings: Settings) -> list[str]:
     """Why rules are off, a rule a line."""
-    from archscan.run import loaded_catalog
+    from archscan.run import loaded_catalog, rules_named
 
     lines = []
-    for rule in sorted(loaded_catalog(settings).rules.values(), key=lambda rule: rule.id):
-        if settings["rule"] and rule.id not in settings["rule"]:
+    catalog = loaded_catalog(settings)
+    chosen, ignored = rules_named(settings["rule"], catalog), rules_named(settings["ignore"], catalog)
+    for rule in sorted(catalog.rules.values(), key=lambda rule: rule.id):
+        if rule.id in ignored:
+            lines.append(f"rule {rule.id} is off: in ignore ({settings.origin('ignore')})")
+        elif chosen and rule.id not in chosen:
             lines.append(f"rule {rule.id} is off: not in rule ({settings.origin('rule')})")
         elif settings["problem"] and rule.problem not in settings["problem"]:
             lines.append(f"rule {rule.id} is off: {rule.problem} not in problem ({settings.origin('problem')})")

@@ -63,14 +63,14 @@ class Memory:
 def _stamp(file: str) -> str:
     """What stands for the content of a file or of the YAML files in a directory; empty if there is none."""
     path = Path(file)
-    members = sorted(path.rglob("*.yaml")) if path.is_dir() else [path]
+    members = sorted([*path.glob("*.yaml"), *path.glob("facts/*.yaml")]) if path.is_dir() else [path]
     return "\n".join(f"{member} {_status(member)}" for member in members)
 
 
 def _status(path: Path) -> str:
     try:
         status = path.stat()
-    except OSError:
+    except (OSError, ValueError):
         return ""
     return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 

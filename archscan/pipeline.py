@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -37,7 +38,33 @@ def scan(
     many are read. Raises archscan.errors.UserError if there is nothing to scan.
     """
     discovery = discover(paths, settings, vendored_trees(catalog.packages))
-    return run(discovery, Context(catalog, settings), overlay, mapper, watch)
+    facts = run(discovery, Context(catalog, settings), overlay, mapper, watch)
+    if not discovery.libraries:
+        return facts
+    from archscan.libraries import with_libraries
+
+    return with_libraries(facts, discovery, settings, mapper)
+
+
+def with_kernels(
+    facts: Facts,
+    selection: Selection,
+    catalog: Catalog,
+    reading: ScanSettings,
+    judging: JudgeSettings,
+    mapper: Mapper | None = None,
+    names: bool = False,
+) -> Facts:
+    """The facts with what the kernels do that the target gets of compiled libraries: a report without them has less.
+
+    With `names`, one image of each other module is read as well: which kernels it has.
+    """
+    if not facts.libraries:
+        return facts
+    from archscan import libraries
+    from archscan.judge import is_shown
+
+    return libraries.with_kernels(facts, selection, catalog, reading, lambda one: is_shown(one, judging), mapper, names)
 
 
 def report(
@@ -52,19 +79,46 @@ def report(
     from archscan.tracing.chains import with_chains
 
     everything = replace(
-        settings, problems=frozenset(), layers=frozenset(), rules=frozenset(), min_risk="info", focus=()
+        settings,
+        problems=frozenset(),
+        layers=frozenset(),
+        rules=frozenset(),
+        min_risk="info",
+        min_severity="info",
+        advice=frozenset(),
+        focus=(),
     )
     chained = with_chains(judge(facts, selection, catalog, everything), catalog)
     if code is not None:
         from archscan.tracing.consumers import with_consumers
 
-        chained = with_consumers(chained, code)
-    kept = wanted(chained.findings, settings)
+        chained = with_consumers(chained, code, catalog)
+    kept = _not_ignored(wanted(chained.findings, settings), settings.ignored)
     if len(kept) == len(chained.findings):
         return chained
     filtered = len(_places(chained.findings, facts) - _places(kept, facts))
     hidden = (*chained.hidden, ("filtered out", filtered)) if filtered else chained.hidden
     return replace(chained, findings=kept, hidden=hidden)
+
+
+def _not_ignored(findings: Sequence[Finding], ignored: Sequence[tuple[str, frozenset[str]]]) -> tuple[Finding, ...]:
+    """The findings without those of a rule that is not reported of their path."""
+    if not ignored:
+        return tuple(findings)
+    from archscan.sources.patterns import Patterns
+
+    rows = [(Patterns([os.fsencode(pattern)]), rules) for pattern, rules in ignored]
+
+    def is_ignored(finding: Finding) -> bool:
+        parts = finding.path.split("/")
+        above = ["/".join(parts[:end]) for end in range(1, len(parts))]
+        return any(
+            finding.rule in rules
+            and (patterns.decides(finding.path, False) or any(patterns.decides(path, True) for path in above))
+            for patterns, rules in rows
+        )
+
+    return tuple(finding for finding in findings if not is_ignored(finding))
 
 
 def _places(findings: Sequence[Finding], facts: Facts) -> set[tuple[str, Place]]:

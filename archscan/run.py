@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what a run from memory does without is imported where it is
     from archscan.catalog.types import Catalog
     from archscan.model.facts import Facts
     from archscan.model.report import Report
+    from archscan.model.settings import JudgeSettings
     from archscan.model.target import Selection
     from archscan.reporting.options import RenderOptions
     from archscan.tracing.code import Code
@@ -28,7 +29,9 @@ _MOST_WARNINGS = 10
 def run_scan(given: Mapping[str, Any]) -> int:
     """Scans, or remembers what the same scan said of the same files; reports and returns the exit code."""
     paths, focus = _focused(given["paths"], given["focus"])
-    settings = merged(said(given), paths, given["config"], given["isolated"])
+    settings = effective(given, paths)
+    if given["show_files"]:
+        return _show_files(paths, settings)
     memory = _memory(given, paths, settings)
     outcome = memory.recall() if memory else None
     if outcome is None:
@@ -37,6 +40,10 @@ def run_scan(given: Mapping[str, Any]) -> int:
         if given["write_baseline"]:
             return _write_baseline(report, given["write_baseline"])
         report = _without_known(report, settings)
+        if given["since"]:
+            report = _since(report, paths, settings, catalog, given["since"])
+        if given["add_ignores"]:
+            return _add_ignores(report, paths, settings, catalog, given["add_ignores"])
         if _wants_fixes(report, given):
             report = _with_fixes(report, paths, settings, catalog)
         outcome = _outcome(report, given, settings, catalog)
@@ -48,9 +55,27 @@ def run_scan(given: Mapping[str, Any]) -> int:
     return outcome.code
 
 
+def _show_files(paths: Sequence[str], settings: Settings) -> int:
+    """Prints the files that a scan would read, a line each; nothing of them is read."""
+    from archscan.reporting.words import visible
+    from archscan.sources import discover, vendored_trees
+
+    discovery = discover(paths, settings.scan(), vendored_trees(loaded_catalog(settings).packages))
+    found = sorted([*(one.path for one in discovery.sources), *(one.path for one in discovery.libraries)])
+    write("".join(f"{visible(path)}\n" for path in found), None)
+    return 2 if any(one.named for one in discovery.failed) else 0
+
+
 def _memory(given: Mapping[str, Any], paths: Sequence[str], settings: Settings) -> Memory | None:
     """What the same command line said before; None for what must be asked anew."""
-    if not settings["cache"] or "-" in paths or given["write_baseline"] or settings["target"] in (None, "native"):
+    if (
+        not settings["cache"]
+        or "-" in paths
+        or given["since"]
+        or given["add_ignores"]
+        or given["write_baseline"]
+        or settings["target"] in (None, "native")
+    ):
         return None
     beside = [*settings["rules"], *settings["evidence"], *([settings["baseline"]] if settings["baseline"] else [])]
     terminal = {"width": terminal_width(), "color": wants_color(given["color"], given["output"])}
@@ -59,7 +84,12 @@ def _memory(given: Mapping[str, Any], paths: Sequence[str], settings: Settings) 
 
 
 def _outcome(report: Report, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> Outcome:
-    text = _rendered(report, given, settings, catalog)
+    if given["statistics"]:
+        from archscan.reporting.statistics import statistics
+
+        text = statistics(report, given["format_"], catalog.rules)
+    else:
+        text = _rendered(report, given, settings, catalog)
     data = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     return Outcome(data, _warnings(report, given), exit_code(report, settings["fail-on"]))
 
@@ -72,31 +102,67 @@ def run_matrix(given: Mapping[str, Any]) -> int:
     from archscan.reporting.matrix import columns, matrix_text, rows
 
     paths = tuple(given["paths"]) or (".",)
-    settings = merged(said(given), paths, given["config"], given["isolated"])
+    settings = effective(given, paths)
     catalog = loaded_catalog(settings)
-    wanted = [select(name, catalog).sm for name in _split(given["columns"])]
+    wanted = [select(name, catalog).sm for name in split(given["columns"])]
+    if given["columns"] and not wanted:
+        raise UserError("--target names nothing", "write --target sm120,sm90, or leave it out")
     facts = scanned(paths, settings, catalog)
-    files = [f for f in facts.files if f.origin is Origin.OWN or settings["include-vendored"]]
+    shown = {Origin.OWN}
+    shown |= {Origin.TEST} if settings["include-tests"] else set()
+    shown |= {Origin.VENDORED, Origin.GENERATED} if settings["include-vendored"] else set()
+    files = [f for f in facts.files if f.origin in shown]
     sms = columns(catalog.universe, wanted)
     table = rows([gate for file in files for gate in file.gates], catalog.universe, sms)
     if given["format_"] == "html":
         text = render_matrix_html(", ".join(paths), table, sms)
     else:
-        text = matrix_text(table, sms, terminal_width(), wants_color(given["color"], given["output"]))
+        gates = sum(len(file.gates) for file in files)
+        text = matrix_text(table, sms, terminal_width(), wants_color(given["color"], given["output"]), gates)
     write(text, given["output"])
     return 2 if any(f.named for f in facts.failed) else 0
 
 
-def _split(words: Sequence[str]) -> tuple[str, ...]:
+def split(words: Sequence[str]) -> tuple[str, ...]:
     """Values given one by one or with commas."""
     return tuple(part.strip() for text in words for part in text.split(",") if part.strip())
+
+
+def effective(given: Mapping[str, Any], paths: Sequence[str]) -> Settings:
+    """The settings of a command line and its config file; what is odd about the file is said on standard error."""
+    name = given.get("stdin_filename")
+    beside = [name if path == "-" and name else path for path in paths]
+    settings = merged(said(given), beside, given["config"], given["isolated"])
+    if settings["cache-dir"]:
+        os.environ["ARCHSCAN_CACHE_DIR"] = str(Path(settings["cache-dir"]).absolute())  # cli.run takes it back
+    for note in settings.notes:
+        click.echo(f"warning: {note}", err=True)
+    root = settings["sarif-root"]
+    if root is not None and not Path(root).is_dir():
+        raise UserError(f"'sarif-root' cannot be '{root}': no such directory", nearest_entry(root))
+    return settings
+
+
+def nearest_entry(path: str) -> str:
+    """`did you mean '...'?` with the nearest name in the directory of a path that is not there."""
+    from archscan.config import nearest_hint
+
+    folder = Path(os.path.normpath(path)).parent
+    try:
+        names = [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return f"there is no directory {folder} either"
+    return nearest_hint(Path(path).name, names, "check the name")
 
 
 def said(given: Mapping[str, Any]) -> dict[str, Value]:
     """What the command line says, by the keys of the config file."""
     said = {key.replace("_", "-"): value for key, value in given.items()}
-    for key in ("against", "problem", "layer", "rule", "context"):
-        said[key] = _split(said.get(key) or ())
+    for key in ("against", "problem", "layer", "rule", "ignore", "advice", "context"):
+        typed = said.get(key) or ()
+        said[key] = split(typed)
+        if typed and not said[key]:
+            raise UserError(f"--{key} names nothing", f"write --{key} and what it should be, or leave it out")
     return said
 
 
@@ -115,22 +181,43 @@ def _focused(paths: Sequence[str], focus: bool) -> tuple[tuple[str, ...], tuple[
 
 
 def loaded_catalog(settings: Settings) -> Catalog:
-    """The rules and facts in force."""
+    """The rules and facts in force, with what the user measured."""
     from archscan.cache import default_directory
-    from archscan.catalog import load
+    from archscan.catalog import load, with_evidence
 
     kept_in = default_directory() if settings["cache"] else None
-    return load([Path(directory) for directory in settings["rules"]], kept_in)
+    catalog = load([Path(directory) for directory in settings["rules"]], kept_in)
+    return with_evidence(catalog, [Path(file) for file in settings["evidence"]]) if settings["evidence"] else catalog
 
 
 def judged(paths: Sequence[str], settings: Settings, catalog: Catalog, focus: tuple[str, ...] = ()) -> Report:
     """The report for the target that the settings name, with chains."""
     from archscan import pipeline
 
-    _check_rules(settings["rule"], catalog)
     selection = selected(settings, catalog)
+    judging = _judging(settings, catalog, focus)
+    _check_context(settings["context"], catalog)
     facts = scanned(paths, settings, catalog)
-    return pipeline.report(facts, selection, catalog, settings.judge(focus), _code(paths, facts, settings, catalog))
+    code = _code(paths, facts, settings, catalog)
+    facts = pipeline.with_kernels(facts, selection, catalog, settings.scan(), judging)
+    return pipeline.report(facts, selection, catalog, judging, code)
+
+
+def _judging(settings: Settings, catalog: Catalog, focus: tuple[str, ...]) -> JudgeSettings:
+    """What is to be reported, rules by their names: prefixes written out, those that are ignored taken out."""
+    from dataclasses import replace
+
+    judging = settings.judge(focus)
+    ignored = tuple(
+        (pattern, rules_named(split([names]), catalog))
+        for pattern, _, names in (row.rpartition(":") for row in settings["per-file-ignores"])
+    )
+    rules = rules_named(settings["rule"], catalog)
+    if settings["ignore"]:
+        rules = (rules or frozenset(catalog.rules)) - rules_named(settings["ignore"], catalog)
+        if not rules:
+            raise UserError("no rule is left to report", "`archscan rules` lists them; ignore fewer")
+    return replace(judging, rules=rules, ignored=ignored)
 
 
 def _code(paths: Sequence[str], facts: Facts, settings: Settings, catalog: Catalog) -> Code | None:
@@ -146,6 +233,8 @@ def _holds_consumers(facts: Facts) -> bool:
     """Whether extension modules are built in one directory and Python asks for architectures in another."""
     from archscan.model.facts import LinkKind, Origin
 
+    if any(file.path == "__init__.py" for file in facts.files):
+        return False  # the PATH is one package, and its directories are no packages beside each other
     own = [f for f in facts.files if f.origin is Origin.OWN and f.path.endswith(".py") and "/" in f.path]
     producers = {_top(f.path) for f in own if any(link.kind is LinkKind.JIT_SPEC for link in f.links)}
     return any(producers - {_top(f.path)} for f in own if f.gates)
@@ -174,12 +263,31 @@ def scanned(paths: Sequence[str], settings: Settings, catalog: Catalog) -> Facts
         return pipeline.scan(paths, catalog, settings.scan(), watch=watch)
 
 
-def _check_rules(names: Sequence[str], catalog: Catalog) -> None:
+def rules_named(names: Sequence[str], catalog: Catalog) -> frozenset[str]:
+    """The rules of these names, `missing-*` being all that begin so; UserError with the nearest for any other."""
     from archscan.config import nearest_hint
 
+    found: set[str] = set()
     for name in names:
-        if name not in catalog.rules:
-            raise UserError(f"unknown rule '{name}'", nearest_hint(name, catalog.rules, "`archscan rules` lists them"))
+        mine = {rule for rule in catalog.rules if name.endswith("*") and rule.startswith(name[:-1])} or {name}
+        if not mine <= set(catalog.rules):
+            known = nearest_hint(name.rstrip("*"), catalog.rules, "`archscan rules` lists them")
+            raise UserError(f"unknown rule '{name}'", known)
+        found |= mine
+    return frozenset(found)
+
+
+def _check_context(words: Sequence[str], catalog: Catalog) -> None:
+    """Nothing if some evidence was taken under each of these conditions; UserError with the nearest otherwise."""
+    from archscan.config import nearest_hint
+    from archscan.judge.evidence import holds
+
+    conditions = dict.fromkeys(text for row in catalog.evidence for text in row.evidence.conditions)
+    known = sorted({known.lower() for text in conditions for known in text.replace(",", " ").split()})
+    for word in words:
+        if not any(holds(word, row) for row in catalog.evidence):
+            hint = nearest_hint(word, known, "evidence was taken with: " + "; ".join([*conditions][:4]))
+            raise UserError(f"'context' cannot be '{word}'", hint)
 
 
 def _write_baseline(report: Report, file: str) -> int:
@@ -196,12 +304,57 @@ def _without_known(report: Report, settings: Settings) -> Report:
     return without(report, known_fingerprints(settings["baseline"])) if settings["baseline"] else report
 
 
+def _since(report: Report, paths: Sequence[str], settings: Settings, catalog: Catalog, revision: str) -> Report:
+    """The report without what a revision had already; that is scanned the same way, and nothing of it is cached."""
+    from dataclasses import replace
+
+    from archscan.since import earlier, without_known
+
+    entries = tuple(replace(e, value=False) if e.setting.key == "cache" else e for e in settings.entries)
+    with earlier(paths, revision) as old:
+        before = judged(old, replace(settings, entries=entries), catalog) if old else None
+    return without_known(report, before, revision)
+
+
+def _add_ignores(report: Report, paths: Sequence[str], settings: Settings, catalog: Catalog, reason: str) -> int:
+    """Writes a comment above everything that counts; 1 if something is left."""
+    from archscan import pipeline
+    from archscan.fixing.ignores import ignores, write_ignores
+    from archscan.fixing.journal import Journal
+    from archscan.reporting.places import Places
+    from archscan.reporting.words import counted, visible
+
+    places = Places(report.facts)
+
+    def evaluate(overlay: Mapping[str, bytes]) -> Report:
+        facts = pipeline.scan(paths, catalog, settings.scan(), overlay)
+        judging = _judging(settings, catalog, ())
+        return pipeline.report(facts, report.selection, catalog, judging, _code(paths, facts, settings, catalog))
+
+    made = ignores(report, reason, places.sources().data, evaluate)
+    roots = [path if path.is_dir() else path.parent for path in map(Path, paths)]
+    done = write_ignores(made, Journal(), roots)
+    for finding, why in made.left:
+        click.echo(f"left: {visible(places.typed(finding.path))}:{finding.place.line}: {finding.rule}: {why}", err=True)
+    if done is not None:
+        files = counted(len(made.changes), "file")
+        undo = f"undo with: archscan revert {done.id}"
+        click.echo(f"{counted(made.silenced, 'finding')} silenced in {files}; {undo}", err=True)
+    elif not made.left:
+        click.echo("nothing to silence", err=True)
+    return int(bool(made.left))
+
+
 _FIXES_UNASKED = 40  # candidates; each proof evaluates its file again, which takes about a tenth of a second
 
 
 def _wants_fixes(report: Report, given: Mapping[str, Any]) -> bool:
     """Whether to prove fixes: as asked, else where the format carries them and there are few candidates."""
-    if given["fixes"] is not None or given["format_"] not in ("json", "sarif", "html") or "-" in given["paths"]:
+    if (
+        given["fixes"] is not None
+        or given["format_"] not in ("json", "jsonl", "sarif", "html")
+        or "-" in given["paths"]
+    ):
         return bool(given["fixes"])
     from archscan.fixing.plan import never_fixed
 
@@ -228,7 +381,9 @@ def _warnings(report: Report, given: Mapping[str, Any]) -> tuple[str, ...]:
     typed = Places(report.facts).typed
     named = [f"{f.path}: {f.reason}" for f in report.failed if f.named]  # they decide the exit code: always said
     found = [f"{typed(f.path)}: {f.reason}" for f in report.failed if not f.named]
-    found += [f"{typed(file.path)}: {problem}" for file in report.facts.files for problem in file.problems]
+    found += [
+        f"{typed(file.path)}: {problem}" for file in report.facts.files if not file.lost for problem in file.problems
+    ]
     most = len(found) if given["verbose"] else 0 if given["quiet"] else _MOST_WARNINGS
     more = (f"warning: {len(found) - most} more (-v shows them)",) if len(found) > most > 0 else ()
     found, most = [*named, *found], most + len(named)
@@ -252,14 +407,28 @@ def render_options(report: Report, given: Mapping[str, Any], settings: Settings,
         rules=catalog.rules,
         located=places.located,
         typed=places.typed,
+        paths=tuple(given.get("paths") or (".",)),
+        gpu=_called(report.selection, catalog),
+        toolkit=settings["cuda"],
         width=terminal_width(),
         color=wants_color(given["color"], given["output"]),
         limit=given["limit"],
         verbosity=-1 if given["quiet"] else int(given["verbose"]),
-        include_leave=settings["include-leave"],
+        include_leave=settings["include-leave"] or bool(settings["advice"]),
         all_gates=given["all_gates"],
         sarif_suppressed=settings["sarif-suppressed"],
     )
+
+
+_PRODUCTS = 3
+
+
+def _called(selection: Selection, catalog: Catalog) -> str:
+    """What the GPU is called: `Blackwell (consumer): RTX PRO 6000, RTX 5090, ...`."""
+    chip = catalog.architectures[selection.sm]
+    more = ", ..." if len(chip.products) > _PRODUCTS else ""
+    products = ", ".join(chip.products[:_PRODUCTS]) + more
+    return f"{chip.name}: {products}" if products else chip.name
 
 
 def terminal_width() -> int:
@@ -282,14 +451,14 @@ def wants_color(choice: str, output: str | None) -> bool:
 
 def exit_code(report: Report, fail_on: str) -> int:
     """2 if something the user named could not be read, else 1 if a finding reaches `fail_on`, else 0."""
-    from archscan.model.finding import Advice, Level
+    from archscan.model.finding import UNCOUNTED, Level
 
     if any(f.named for f in report.failed):
         return 2
     if fail_on == "never":
         return 0
-    least = Level(fail_on).rank
-    return int(any(f.risk.level.rank >= least and f.advice is not Advice.LEAVE for f in report.findings))
+    least = min(Level(fail_on).rank, Level.HIGH.rank)  # `blocked` was a level here until 1.0
+    return int(any(f.severity.rank >= least and f.advice not in UNCOUNTED for f in report.findings))
 
 
 def write(result: str | bytes, output: str | None) -> None:
@@ -299,16 +468,27 @@ def write(result: str | bytes, output: str | None) -> None:
         _print(data)
         return
     assert output is not None
-    path = Path(os.path.realpath(output))
-    try:
-        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
-            path.write_bytes(data)
-        else:
-            _replace(path, data)
-    except OSError as error:
-        from archscan.reporting.words import visible
+    from archscan.reporting.words import visible
+    from archscan.writing import write_atomically
 
+    path = Path(output)
+    try:
+        if _takes_bytes(path):
+            path.write_bytes(data)
+        elif path.is_symlink():
+            hint = f"nothing was written; name the file itself: {visible(os.path.realpath(path))}"
+            raise UserError(f"{visible(output)} is a symbolic link", hint)
+        else:
+            write_atomically(path, data)
+    except OSError as error:
         raise UserError(f"cannot write {visible(output)}: {error.strerror}", "nothing was changed there") from error
+
+
+def _takes_bytes(path: Path) -> bool:
+    """Whether it is a device or a pipe, which cannot be replaced. Links are followed in /dev and /proc only."""
+    if path.is_symlink():
+        return path.absolute().parts[:2] in (("/", "dev"), ("/", "proc"))
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _print(data: bytes) -> None:
@@ -319,27 +499,3 @@ def _print(data: bytes) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Temp file beside it, then rename: a full disk leaves what was there."""
-    import tempfile
-
-    mode = path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask()
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

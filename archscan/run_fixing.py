@@ -3,55 +3,80 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import click
 
-from archscan.config import merged
+from archscan.config import nearest_hint
 from archscan.errors import UserError
 from archscan.fixing import commands
 from archscan.fixing.commands import FixOutcome
-from archscan.fixing.journal import Journal
+from archscan.fixing.journal import APPLYING, Journal
 from archscan.fixing.plan import FixOptions
 from archscan.fixing.saved import plan_document
 from archscan.model.finding import Fix
 from archscan.model.report import Report
 from archscan.reporting.json_format import document, dumped
 from archscan.reporting.words import counted, size, visible
-from archscan.run import judged, loaded_catalog, said, wants_color, write
+from archscan.run import effective, judged, loaded_catalog, rules_named, split, wants_color, write
 
 
 def run_fix(given: Mapping[str, Any]) -> int:
     """Shows or writes a fix; 1 if edits remain to be written or were held back."""
     if given["clear_caches"] and not (given["write"] or given["apply"]):
         raise UserError("--clear-caches goes with --write or --apply", "caches are stale only once files are changed")
+    if (given["on_gpu"] or given["harness"]) and not (given["verify"] and given["on_gpu"]):
+        raise UserError("--on-gpu and --harness go with --verify", "archscan fix --verify --on-gpu --harness FILE")
     journal = Journal()
-    _recover(journal)
+    _say_unfinished(journal, given["write"] or given["apply"])
     if given["apply"]:
-        run = commands.apply_saved(Path(given["apply"]), journal)
+        run = commands.apply_saved(Path(given["apply"]), journal, given["paths"])
         _say(f"wrote {counted(len(run.entries), 'file')}; undo with: archscan revert {run.id}" if run else "no change")
         return 0
     paths = tuple(given["paths"]) or (".",)
     given_scan = {**given, "rule": ()}  # a pair needs its other half, whatever its rule
-    settings = merged(said(given_scan), paths, given["config"], given["isolated"])
+    settings = effective(given_scan, paths)
     catalog = loaded_catalog(settings)
+    given = {**given, "rule": rules_named(split(given["rule"]), catalog)}
     report = judged(paths, settings, catalog)
+    _check_paths(given["path"], report)
     bench = commands.workbench(paths, catalog, settings.scan())
     outcome = commands.fix(report, catalog, bench, _options(given, report), given["verify"])
+    if given["on_gpu"]:
+        _on_gpu(outcome, paths, given, report)
     if given["format_"] == "json":
         write(dumped({**document(_fixed(report, outcome)), "plan": _plan(outcome)}), given["output"])
     elif not given["write"]:
-        _show_diff(outcome.diff, given)
+        _show_diff(outcome.diff + outcome.shown, given)
     if given["write"]:
-        outcome = replace(outcome, run=commands.write(outcome, journal))
-    for line in commands.summary(outcome):
+        outcome = replace(outcome, run=commands.write(outcome, journal, paths))
+    for line in commands.summary(outcome) or ["nothing to fix"]:
         _say(line)
     if given["clear_caches"]:
         _say(f"cleared {size(commands.clear_caches(outcome.caches))} of stale caches")
     return outcome.exit_code
+
+
+def _on_gpu(outcome: FixOutcome, paths: Sequence[str], given: Mapping[str, Any], report: Report) -> None:
+    """Says what the user's program does before and after; UserError where that is worse: nothing is written."""
+    if not outcome.changes:
+        _say("on the GPU: nothing to run: no file changes")
+        return
+    if not given["harness"]:
+        count = counted(len(outcome.plan.units), "fix", "fixes")
+        _say(f"on the GPU: not run: {count}: no arguments are made up for a kernel; give a program with --harness")
+        return
+    from archscan.fixing.harness import compare
+
+    changed = {change.path: change.data for change in outcome.changes}
+    compared = compare(paths, changed, Path(given["harness"]), report.selection)
+    _say(compared.line)
+    if compared.verdict in ("differs", "fails") and given["write"]:
+        raise UserError("the fix changes what the harness does", "nothing was written; without --on-gpu it would be")
 
 
 def _fixed(report: Report, outcome: FixOutcome) -> Report:
@@ -74,15 +99,27 @@ def _options(given: Mapping[str, Any], report: Report) -> FixOptions:
         unsafe=given["unsafe"],
         family=given["family"],
         widen=given["widen"],
-        rules=frozenset(given["rule"]),
+        rules=given["rule"],
         chains=commands.chain_ids(report, given["chain"]) if given["chain"] else frozenset(),
         paths=tuple(given["path"]),
     )
 
 
-def _recover(journal: Journal) -> None:
-    for run in commands.interrupted(journal):
-        _say(f"rolled back {run.id}, which was killed half way: {run.title}")
+def _check_paths(globs: Sequence[str], report: Report) -> None:
+    """Nothing if each names a file that was read; UserError with the nearest file otherwise."""
+    read = [file.path for file in report.facts.files]
+    for glob in globs:
+        if not any(fnmatch(path, glob) for path in read):
+            inside = f"*{glob.strip('*')}*"
+            hint = f"did you mean '{inside}'?" if any(fnmatch(path, inside) for path in read) else ""
+            hint = hint or nearest_hint(glob, read, "paths are those of the report, such as csrc/*.cu")
+            raise UserError(f"--path '{glob}' is no file that was read", hint)
+
+
+def _say_unfinished(journal: Journal, writes: bool) -> None:
+    """Nothing is put back unasked: that takes `archscan revert`."""
+    for line in [*(commands.put_aside(journal) if writes else ()), *commands.unfinished(journal)]:
+        _say(line)
 
 
 def _say(line: str) -> None:
@@ -110,9 +147,13 @@ def run_revert(run_id: str | None, force: bool, listed: bool) -> int:
     journal = Journal()
     if listed:
         for run in journal.runs():
-            click.echo(visible(f"{run.id}  {run.state:<9} {counted(len(run.entries), 'file'):<9} {run.title}"))
+            state = "interrupted" if run.state == APPLYING else run.state
+            click.echo(visible(f"{run.id}  {state:<11} {counted(len(run.entries), 'file'):<9} {run.title}"))
+        for one in journal.damaged():
+            click.echo(visible(f"{one.id}  {'damaged':<11} {one.why} (see {one.place})"))
         return 0
-    _recover(journal)
+    for line in commands.put_aside(journal):
+        _say(line)
     run = commands.undo(run_id, force, journal)
     click.echo(visible(f"reverted {run.id}: {counted(len(run.entries), 'file')} as before ({run.title})"))
     return 0

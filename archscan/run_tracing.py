@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from archscan.catalog.types import Catalog
-from archscan.config import Settings, merged, nearest_hint
+from archscan.config import Settings, nearest_hint
 from archscan.errors import UserError
 from archscan.model.target import Selection
 from archscan.reporting.json_format import dumped
 from archscan.reporting.words import visible_lines, wrapped
-from archscan.run import loaded_catalog, render_options, said, selected, terminal_width, write
+from archscan.run import effective, loaded_catalog, render_options, selected, terminal_width, write
 
 
 def run_trace(given: Mapping[str, Any]) -> int:
@@ -24,43 +24,51 @@ def run_trace(given: Mapping[str, Any]) -> int:
     report = trace_report(given["name"], _paths(given), selection, catalog, settings.scan())
     options = render_options(report, {**given, "limit": 0, "all_gates": False}, settings, catalog)
     if given["format_"] == "text":
-        write(visible_lines(trace_text(report, options.typed)), given["output"])
+        write(visible_lines(trace_text(report, options.typed, options.width)), given["output"])
     else:
         write(render(report, given["format_"], options), given["output"])
     return 0
 
 
 def run_explain(given: Mapping[str, Any]) -> int:
-    """Prints a rule's page, or what a message means and what raises it; the exit code is 0."""
+    """Prints a rule's page, or what a message means and what raises it; the exit code is 1 where nothing is known."""
     from archscan.listing import rule_object, rule_page
+    from archscan.reporting.plain import GLOSSARY
 
-    settings = merged(said(given), _paths(given), given["config"], given["isolated"])
+    settings = effective(given, _paths(given))
     catalog = loaded_catalog(settings)
     what = given["what"]
+    if what in GLOSSARY and not given["paths"]:
+        page = "\n".join(wrapped(f"{what}: {GLOSSARY[what]}", terminal_width()))
+        as_json = given["format_"] == "json"
+        write(dumped({"word": what, "meaning": GLOSSARY[what]}) if as_json else visible_lines(page), given["output"])
+        return 0
     if what in catalog.rules:
         page = rule_page(catalog.rules[what], terminal_width())
         as_json = given["format_"] == "json"
         write(dumped(rule_object(catalog.rules[what])) if as_json else visible_lines(page), given["output"])
         return 0
     if re.fullmatch(r"[a-z]+(-[a-z]+)+", what):
-        raise UserError(f"no rule '{what}'", nearest_hint(what, catalog.rules, "`archscan rules` lists them"))
+        raise UserError(
+            f"no rule '{what}'", nearest_hint(what, [*catalog.rules, *GLOSSARY], "`archscan rules` lists them")
+        )
     return _explain_message(what, given, settings, catalog)
 
 
 def _explain_message(message: str, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> int:
     from archscan.reporting.places import Places
-    from archscan.tracing.commands import explained, explanation_object, explanation_text
+    from archscan.tracing.commands import explained, explanation_object, explanation_text, is_known
 
     paths = given["paths"]
     selection = selected(settings, catalog) if settings["target"] else None
     explanation = explained(message, catalog, paths, settings.scan(), selection)
     if given["format_"] == "json":
         write(dumped(explanation_object(explanation)), given["output"])
-        return 0
+        return 0 if is_known(explanation) else 1
     typed = Places.of_paths(paths).typed if paths else str
     text = "\n".join(wrapped(explanation_text(explanation, typed), terminal_width()))
     write(visible_lines(text), given["output"])
-    return 0
+    return 0 if is_known(explanation) else 1
 
 
 def run_diff(given: Mapping[str, Any]) -> int:
@@ -76,7 +84,7 @@ def run_diff(given: Mapping[str, Any]) -> int:
 
 
 def _prepared(given: Mapping[str, Any]) -> tuple[Settings, Catalog, Selection]:
-    settings = merged(said(given), _paths(given), given["config"], given["isolated"])
+    settings = effective(given, _paths(given))
     catalog = loaded_catalog(settings)
     return settings, catalog, selected(settings, catalog)
 

@@ -10,10 +10,12 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from archscan.cache import Part
+from archscan.errors import internal
 from archscan.frontends import registry
-from archscan.frontends.protocol import Context, FrontEnd, located, silent
+from archscan.frontends.protocol import Context, FrontEnd, facts_of, located, silent
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
 from archscan.quick import quicken
+from archscan.sealed import plain
 from archscan.sources import Unread, read
 from archscan.workers import Died, Forks, Here, Mapper, Shipped
 
@@ -109,7 +111,7 @@ def _blob(one: Indexed, end: FrontEnd) -> bytes:
 def _index(one: Indexed, end: FrontEnd) -> Any:
     """What a front end's index of a file was, for the file as it lies now."""
     assert isinstance(one.outcome, Source)
-    return located(pickle.loads(_blob(one, end)), one.outcome.disk)
+    return located(plain(_blob(one, end)), one.outcome.disk)
 
 
 def _gates(
@@ -146,7 +148,7 @@ def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> Any:
 def _lost(one: Indexed, died: Died) -> FileFacts:
     """What is said of a file whose process died."""
     problem = f"the process that judged it died ({died.reason}); please report it"
-    return _placed(FileFacts(one.path, one.size, problems=(problem,)), one)
+    return _placed(FileFacts(one.path, one.size, problems=(problem,), lost=True), one)
 
 
 def _index_chunk(
@@ -180,7 +182,7 @@ def _index_one(source: Source, digest: bytes, ends: Sequence[FrontEnd], context:
                 if value is not None:
                     packed.append((end.name, pickle.dumps(value, pickle.HIGHEST_PROTOCOL)))
     except Exception as error:
-        return Indexed(source.path, b"", size, Failed(source.path, _internal(error)))
+        return Indexed(source.path, b"", size, Failed(source.path, internal(error)))
     return Indexed(source.path, digest, size, replace(source, data=b""), tuple(packed))
 
 
@@ -204,11 +206,7 @@ def _facts(name: str, one: Indexed, project: _Project) -> FileFacts:
     end, linked = project.linked[name]
     if one.path in silent(linked):
         return _placed(FileFacts(one.path, one.size), one)
-    try:
-        facts = end.gates(_index(one, end), linked, project.context)
-    except Exception as error:
-        facts = FileFacts(one.path, one.size, problems=(_internal(error),))
-    return _placed(facts, one)
+    return _placed(facts_of(one.path, end, _index(one, end), linked, project.context), one)
 
 
 def _placed(facts: FileFacts, one: Indexed) -> FileFacts:
@@ -224,15 +222,6 @@ def _placed(facts: FileFacts, one: Indexed) -> FileFacts:
         below=source.below,
         disk=source.disk,
     )
-
-
-def _internal(error: Exception) -> str:
-    """An error of ours in one file, in words that can be reported."""
-    import traceback
-
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" at {frames[-1].name}:{frames[-1].lineno}" if frames else ""
-    return f"internal error{where}: {type(error).__name__}: {error}; please report it"
 
 
 def _crashed(unread: Unread, died: Died) -> Indexed:

@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -23,13 +23,30 @@ sys.path.insert(0, str(ROOT))
 
 from archscan import cli  # noqa: E402
 from archscan.catalog import load  # noqa: E402
-from archscan.catalog.types import Rule  # noqa: E402
-from archscan.config import SETTINGS  # noqa: E402
+from archscan.catalog.types import AdviceRow, Rule  # noqa: E402
+from archscan.config import SETTINGS, Setting  # noqa: E402
 from archscan.reporting.sarif import rule_markdown  # noqa: E402
 
 _BLOCK = re.compile(r"<!-- output: (?P<command>[^\n]+?) -->\n```(?P<language>\w*)\n.*?```", re.DOTALL)
 _SETTINGS = re.compile(r"<!-- settings -->.*?<!-- /settings -->", re.DOTALL)
-_COMMANDS = ("scan", "trace", "explain", "diff", "fix", "revert", "matrix", "targets", "rules", "config", "cache")
+_COMMANDS = (
+    "scan",
+    "trace",
+    "explain",
+    "diff",
+    "fix",
+    "revert",
+    "matrix",
+    "images",
+    "builds",
+    "env",
+    "probe",
+    "check",
+    "targets",
+    "rules",
+    "config",
+    "cache",
+)
 
 
 def generated() -> Iterator[tuple[Path, str]]:
@@ -39,6 +56,8 @@ def generated() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "rules" / "index.md", _rule_index(rules)
     for rule in rules:
         yield ROOT / "docs" / "rules" / f"{rule.id}.md", _rule_page(rule)
+    yield ROOT / "docs" / "advice.md", _advice_page(load().advice)
+    yield ROOT / "archscan" / "schema" / "config.schema.json", _config_schema()
     path = ROOT / "docs" / "configuration.md"
     yield path, _SETTINGS.sub(lambda match: _settings_table(), path.read_text(encoding="utf-8"))
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
@@ -53,6 +72,40 @@ def _settings_table() -> str:
         default = json.dumps(list(setting.default) if isinstance(setting.default, tuple) else setting.default)
         rows.append(f"| `{setting.key}` | {setting.kind} | `{default}` | {setting.says} |")
     return "<!-- settings -->\n" + "\n".join(rows) + "\n<!-- /settings -->"
+
+
+_TYPES: dict[str, dict[str, object]] = {
+    "text": {"type": "string"},
+    "path": {"type": "string"},
+    "number": {"type": "integer", "minimum": 0},
+    "flag": {"type": "boolean"},
+    "list": {"type": "array", "items": {"type": "string"}},
+    "paths": {"type": "array", "items": {"type": "string"}},
+    "table": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+}
+
+
+def _config_schema() -> str:
+    """The JSON schema of `archscan.toml` and of `[tool.archscan]`, as SchemaStore takes it."""
+    properties = {setting.key: _property(setting) for setting in sorted(SETTINGS, key=lambda setting: setting.key)}
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "archscan",
+        "description": "Settings of archscan: archscan.toml, or [tool.archscan] in pyproject.toml",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def _property(setting: Setting) -> dict[str, object]:
+    kind = json.loads(json.dumps(_TYPES[setting.kind]))
+    if setting.choices:
+        kind.get("items", kind)["enum"] = list(setting.choices)
+    if setting.default not in (None, ()):
+        kind["default"] = setting.default
+    return {"description": setting.says, **kind}
 
 
 def _with_output(match: re.Match[str]) -> str:
@@ -99,6 +152,48 @@ def _rule_index(rules: list[Rule]) -> str:
 def _rule_page(rule: Rule) -> str:
     facts = f"{rule.problem}, {rule.severity}, precision {rule.precision}"
     return f"# {rule.id}\n\n**{rule.title}** ({facts})\n\n{rule_markdown(rule)}\n"
+
+
+_ADVICE = """\
+# Advice
+
+What to do about a finding is decided by three questions, answered apart: can the target run what is behind the gate
+(`capability`), what is the gate for (`intent`), and how does the target stand to those let in (`relation`). The first
+row that fits decides; `rules/advice.yaml` is the table itself.
+
+**Capability** rests on an inventory of the guarded code: every instruction in asm text, every intrinsic, every
+function and macro it calls, as deep as there is code. Each entry is answered by measured facts. `cannot`: some entry
+assembles on no variant of the target. `can`: nothing is missing, and one and the same variant has every entry.
+`unknown`: anything else, with the names that are missing. Comments, file and function names are no entries.
+
+**Intent** is read from what the two sides of the gate do: a refusal or nothing is a `requirement`, another
+implementation a `path`, other numbers `tuning`, a list of what to build `images`, a value of the chip a `limit`, a gate
+that means the target and is false by its spelling a `mistake`, a fence or padding for one chip a `workaround`.
+
+**Severity** is how bad it is today; **risk** is of opening the gate. `leave` and `investigate` never count for
+`--fail-on` and never get a fix; what is not listed one by one is counted, and `--advice` shows it.
+
+The last column says how often a row was right over findings in packages that nobody had looked at before.
+
+"""
+
+
+def _advice_page(rows: Sequence[AdviceRow]) -> str:
+    lines = ["| row | capability | intent | relation | besides | advice | right |", "|" + " --- |" * 7]
+    for row in rows:
+        asked = row.when
+        cells = [_alternatives(asked.get(key), "any") for key in ("capability", "intent", "relation")]
+        besides = [*sorted(asked.get("problem", ())), *sorted(asked.get("with", ()))]
+        besides += [f"not {name}" for name in sorted(asked.get("without", ()))]
+        rate = f"{row.rate.right:g} of {row.rate.of}" if row.rate else "-"
+        cells += [", ".join(besides) or "-", f"`{row.advice.value}`", rate]
+        lines.append(f"| [{row.id}](#{row.id}) | {' | '.join(cells)} |")
+    pages = [f"## {row.id}\n\n`{row.advice.value}`: {row.why}\n\n{row.page.strip()}\n" for row in rows]
+    return _ADVICE + "\n".join([*lines, "", *pages])
+
+
+def _alternatives(values: Iterable[str] | None, every: str) -> str:
+    return ", ".join(sorted(values)) if values else every
 
 
 def main(arguments: list[str]) -> int:

@@ -37,12 +37,13 @@ def build(data: bytes) -> None:
 def condition(data: bytes) -> None:
     """One condition over a universe of four targets."""
     from archscan.frontends.cuda.preprocessor.conditions import Evaluator
-    from archscan.frontends.cuda.preprocessor.macros import UNKNOWN, parse_define, uniform
+    from archscan.frontends.cuda.preprocessor.macros import open_state, parse_define, uniform
+    from archscan.model.condition import truth
 
     text, _, definitions = data.decode("utf-8", "replace").partition("\n")
     known = dict(found for line in definitions.split("\n") if (found := parse_define(line)))
-    truth = Evaluator(15).answer(text, lambda name: uniform(known.get(name, UNKNOWN), 15)).truth
-    assert not truth.yes & truth.no
+    when = Evaluator(15).answer(text, lambda n: uniform(known[n], 15) if n in known else open_state(n, 15)).when
+    assert not truth(when, 15).yes & truth(when, 15).no
 
 
 def suppression(data: bytes) -> None:

@@ -1,21 +1,22 @@
 """Fixtures: source files whose comments say which rule fires on which line for which target.
 
 `//~ rule-id @sm_120` (or `#~`) speaks of its own line, `//~^` of the line above, `//~?` of a known miss: it must not be
-found, so that it turns red when it is. `//~ silent @sm_120`: nothing is found in the file. A fixture is a
-file or a directory whose name begins with good or bad, and is scanned for every target that it names.
+found, so that it turns red when it is. `//~ silent @sm_120`: nothing is found in the file. A binary file has its
+annotations in a file beside it, with `.expect` behind its name. A fixture is a file or a directory whose name begins
+with good or bad, and is scanned for every target that it names.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from archscan.catalog import load
 from archscan.catalog.targets import select
 from archscan.model.report import Report
 from archscan.model.settings import JudgeSettings, ScanSettings
-from archscan.pipeline import report, scan
+from archscan.pipeline import report, scan, with_kernels
 from archscan.reporting import render
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.sources import Sources
@@ -24,6 +25,7 @@ SILENT = "silent"
 FIXTURES = Path(__file__).parent / "fixtures"
 CATALOG = load()
 _ANNOTATION = re.compile(r"(?://|#)~(?P<mark>[\^?]*)(?P<said>(?:\s*[a-z][a-z-]*(?:\s+@\w+)+)+)\s*$")
+EXPECT = ".expect"
 _ONE = re.compile(r"([a-z][a-z-]*)((?:\s+@\w+)+)")
 
 
@@ -55,7 +57,8 @@ def annotations(text: str, path: str) -> list[Expected]:
 
 def entries(folder: Path) -> list[Path]:
     """The fixtures of a rule, good ones first."""
-    return [*sorted(folder.glob("good*")), *(p for p in sorted(folder.glob("bad*")) if ".fixed" not in p.name)]
+    found = [*sorted(folder.glob("good*")), *(p for p in sorted(folder.glob("bad*")) if ".fixed" not in p.name)]
+    return [path for path in found if path.suffix != EXPECT]
 
 
 def files(entry: Path) -> list[Path]:
@@ -65,14 +68,27 @@ def files(entry: Path) -> list[Path]:
 def expected(entry: Path) -> list[Expected]:
     """What the files of a fixture expect, with paths as reported."""
     root = entry if entry.is_dir() else entry.parent
-    return [e for f in files(entry) for e in annotations(f.read_text("utf-8"), f.relative_to(root).as_posix())]
+    return [e for f in files(entry) for e in _of_file(f, f.relative_to(root).as_posix())]
+
+
+def _of_file(file: Path, path: str) -> list[Expected]:
+    beside = file.with_name(file.name + EXPECT)
+    if not beside.exists():
+        return annotations(file.read_text("utf-8"), path)
+    return [
+        replace(e, line=1) for line in beside.read_text("utf-8").splitlines() for e in annotations(f"#~ {line}", path)
+    ]
 
 
 def reported(path: Path, target: str) -> Report:
     """The report on a file or directory for a target, without cache."""
-    settings = ScanSettings(include_vendored=True, use_cache=False, jobs=1)
-    facts = scan([str(path)], CATALOG, settings)
-    return report(facts, select(target, CATALOG), CATALOG, JudgeSettings(include_leave=True, include_vendored=True))
+    settings, judging = (
+        ScanSettings(include_vendored=True, use_cache=False, jobs=1),
+        JudgeSettings(include_leave=True, include_vendored=True),
+    )
+    selection = select(target, CATALOG)
+    facts = with_kernels(scan([str(path)], CATALOG, settings), selection, CATALOG, settings, judging)
+    return report(facts, selection, CATALOG, judging)
 
 
 def shown(folder: Path) -> str:
@@ -82,7 +98,8 @@ def shown(folder: Path) -> str:
         target = expected(entry)[0].target
         found = reported(entry, target)
         root = entry if entry.is_dir() else entry.parent
-        sources = Sources(lambda path, root=root: (root / path).read_bytes())
+        compiled = frozenset(library.path for library in found.facts.libraries)
+        sources = Sources(lambda path, root=root, no=compiled: None if path in no else (root / path).read_bytes())
         text = render(found, "text", RenderOptions(sources=sources, rules=CATALOG.rules, include_leave=True))
         parts.append(f"$ archscan --target {target} {entry.name}\n{text}")
     return "\n".join(parts)

@@ -9,7 +9,7 @@ from archscan.catalog.targets import select
 from archscan.judge import judge
 from archscan.model.facts import Facts, FileFacts, Origin, Site, Suppression
 from archscan.model.finding import Finding
-from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Place, Scope
+from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Mention, Place, Scope
 from archscan.model.report import Report
 from archscan.model.settings import JudgeSettings
 from archscan.model.target import Target
@@ -45,9 +45,10 @@ def gate(
     kind: Kind = Kind.PREPROCESSOR_IF,
     layer: Layer = Layer.PREPROCESSOR,
     uses: tuple[tuple[FeatureUse, ...], ...] = (),
+    missing: tuple[Mention, ...] | None = (),
     **more: object,
 ) -> Gate:
-    """A ladder: one arm a condition (None = else), ten lines apart, each with its effect."""
+    """A ladder: one arm a condition (None = else), ten lines apart, each with its effect and a full inventory."""
     taken = never(UNIVERSE.all)
     arms = []
     for i, condition in enumerate(conditions):
@@ -68,6 +69,7 @@ def gate(
                 features=tuple(FeatureUse(u.feature, start + 1, u.via, u.path, u.confidence) for u in uses[i])
                 if i < len(uses)
                 else (),
+                missing=missing,
                 is_else=condition is None,
             )
         )

@@ -124,6 +124,7 @@ def header_finding(line: int, body: tuple[int, int], score: int, group: str | No
         related=(Related(LIST, 3, Role.ALSO_CHANGE, "shuts the module first"),),
         group=group,
         chain="c1",
+        severity=Level.HIGH,
     )
 
 
@@ -150,6 +151,7 @@ def list_finding() -> Finding:
         function="module",
         fix=Fix("admit sm_120, sm_121", False, (Edit(LIST, 70, 77, "[9, 10, 12]"),), ("a pair",), ("sm_120", "sm_121")),
         chain="c1",
+        severity=Level.MEDIUM,
     )
 
 
@@ -178,7 +180,7 @@ def sample() -> Report:
         header_finding(9, (10, 10), 80, "g1"),
         header_finding(12, (13, 13), 80, "g1"),
         list_finding(),
-        replace(leave, fingerprint="f901", advice=Advice.LEAVE, chain=None, message="right as it is"),
+        replace(leave, fingerprint="f901", advice=Advice.LEAVE, listed=False, chain=None, message="right as it is"),
     )
     facts = Facts(
         files=(

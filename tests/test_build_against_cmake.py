@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from made_cmake import NAMES, program
 
 from archscan.catalog import load
 from archscan.frontends.build.interpreter import Project, evaluate
@@ -15,6 +18,8 @@ from archscan.frontends.build.syntax import parse
 from archscan.model.target import Target
 
 CMAKE = shutil.which("cmake")
+PROGRAMS = int(os.environ.get("ARCHSCAN_CMAKE_PROGRAMS", "300"))
+BATCH = 50
 
 SCRIPTS = {
     "texts": r"""
@@ -170,3 +175,47 @@ def test_variables_are_what_cmake_makes_of_them(name: str, tmp_path: Path) -> No
     theirs = dict(line.split("@")[1:3] for line in run.stdout.splitlines() if line.startswith("-- @"))
     ours = {n: trace.held[n].text for n in names}
     assert ours == theirs
+
+
+def theirs(cmake: str, seeds: range, folder: Path) -> dict[int, dict[str, str]]:
+    """What cmake makes of the variables of some programs, each run in a scope of its own."""
+    folder.mkdir(exist_ok=True)
+    lines = ["cmake_minimum_required(VERSION 3.24)"]
+    for seed in seeds:
+        (folder / f"p{seed}.cmake").write_text(program(seed))
+        lines += [f"function(run_{seed})", f'include("{folder}/p{seed}.cmake")']
+        lines += [f'message("@{seed}@{name}@${{{name}}}@")' for name in NAMES]
+        lines += ["endfunction()", f"run_{seed}()"]
+    script = folder / "all.cmake"
+    script.write_text("\n".join(lines))
+    try:
+        run = subprocess.run([cmake, "-P", str(script)], capture_output=True, text=True, check=False, timeout=60)
+    except subprocess.TimeoutExpired:
+        return {}  # one that makes a list longer and longer
+    found: dict[int, dict[str, str]] = {}
+    for match in re.finditer(r"^@(\d+)@(\w+)@(.*?)@$", run.stdout + run.stderr, re.MULTILINE | re.DOTALL):
+        found.setdefault(int(match[1]), {})[match[2]] = match[3]
+    return found
+
+
+@pytest.mark.skipif(CMAKE is None, reason="cmake is not installed")
+def test_no_variable_of_a_random_program_is_contradicted(tmp_path: Path) -> None:
+    assert CMAKE is not None
+    catalog = load()
+    wrong: list[str] = []
+    known = compared = 0
+    for first in range(0, PROGRAMS, BATCH):
+        seeds = range(first, min(first + BATCH, PROGRAMS))
+        real = theirs(CMAKE, seeds, tmp_path / str(first))
+        for seed in seeds:
+            if len(real.get(seed, {})) != len(NAMES):
+                continue  # cmake stopped: an index out of range
+            trace = evaluate("x", parse(program(seed).encode()), Request(None), Project(), catalog)
+            for name in NAMES:
+                ours = trace.held[name].text if name in trace.held else ""
+                compared += 1
+                known += ours is not None
+                if ours is not None and ours != real[seed][name]:
+                    wrong.append(f"program {seed}: {name} is {real[seed][name]!r}, not {ours!r}")
+    assert not wrong, "\n".join(wrong[:10])
+    assert known > 0.8 * compared > 0

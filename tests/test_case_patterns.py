@@ -91,12 +91,12 @@ void quantize(at::Tensor& out)
         ("a.cmake", DIGITS, "sm_120", [(2, "widen-safe")]),
         ("a.cmake", DIGITS, "sm_90", []),
         ("a.cmake", MATCHED, "sm_120", [(3, "widen-safe")]),
-        ("a.cmake", NAMED, "sm_120", [(2, "widen-needs-tuning")]),
-        ("a.cpp", OUTGROWN.replace("    case LAST:\n", ""), "sm_120", [(6, "leave")]),
-        ("a.cpp", OUTGROWN.replace("LAST", "100"), "sm_120", [(6, "widen-needs-tuning")]),
+        ("a.cmake", NAMED, "sm_120", [(2, "investigate")]),
+        ("a.cpp", OUTGROWN.replace("    case LAST:\n", ""), "sm_120", [(6, "investigate")]),
+        ("a.cpp", OUTGROWN.replace("LAST", "100"), "sm_120", [(6, "investigate")]),
         ("c.cuh", SUFFIXED, "sm_120f", [(1, "widen-safe"), (7, "pair")]),
-        ("b.cpp", CHECKED, "sm_110", [(5, "widen-safe")]),
-        ("b.cpp", CHECKED.replace(" || cc == 120", ""), "sm_120", [(5, "widen-needs-tuning")]),
+        ("b.cpp", CHECKED, "sm_110", [(5, "investigate")]),
+        ("b.cpp", CHECKED.replace(" || cc == 120", ""), "sm_120", [(5, "investigate")]),
     ],
 )
 def test_reports_the_line_and_advice(tmp_path, name, source, target, wanted):

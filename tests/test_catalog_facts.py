@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from archscan.catalog import load, reading, with_evidence
+from archscan.catalog import load, reading
 from archscan.catalog.architectures import compile_architectures
 from archscan.catalog.evidence import compile_evidence
 from archscan.catalog.macros import compile_macros
@@ -202,11 +202,11 @@ def test_contested_facts_come_with_the_other_side() -> None:
         assert [r for r in CATALOG.evidence if r.contradicts == row.contradicts and r is not row]
 
 
-def test_evidence_of_the_user_adds_and_overrides(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
+def test_evidence_beside_rules_of_the_user_adds_and_overrides(tmp_path: Path) -> None:
     rows = [{**ROW, "id": "wgmma-on-90a-only", "fact": "mine"}, {**ROW, "id": "new", "sms": [120]}]
-    file.write_text(yaml.safe_dump({"evidence": rows}))
-    evidence = {row.id: row for row in with_evidence(CATALOG, [file]).evidence}
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts/evidence.yaml").write_text(yaml.safe_dump({"evidence": rows}))
+    evidence = {row.id: row for row in load([tmp_path]).evidence}
     assert evidence["wgmma-on-90a-only"].evidence.fact == "mine"
     assert evidence["wgmma-on-90a-only"].evidence.by_user
     assert evidence["new"].sms == {120}
@@ -230,6 +230,13 @@ def test_every_message_finds_its_row(row: dict[str, object]) -> None:
         ("nvcc fatal   : Unsupported gpu architecture 'sm_70'", "unsupported-gpu-architecture"),
         ("NVRM: Xid (PCI:0000:01:00): 13, Graphics SM Warp Exception", "illegal-instruction"),
         ("out of resource: shared memory, Required: 147456, Hardware limit: 101376", "out-of-resources"),
+        ("209", "no-kernel-image"),
+        ("CUDA error 500", "named-symbol-not-found"),
+        ("500", "named-symbol-not-found"),
+        ("RuntimeError: CUDA error: named symbol not found\nCUDA kernel errors might", "named-symbol-not-found"),
+        ("218", "invalid-ptx"),
+        ("error 222", "unsupported-toolchain"),
+        ("2090", None),
         ("segmentation fault", None),
     ],
 )

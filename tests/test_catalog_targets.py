@@ -156,12 +156,12 @@ def test_which_image_a_device_loads(image: str, device: int, ptx: bool, answer: 
 
 
 def test_native_asks_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "_from_driver", lambda: [120, 120])
+    monkeypatch.setattr(native, "from_driver", lambda: [120, 120])
     assert select("native", CATALOG).sm == 120
-    monkeypatch.setattr(native, "_from_driver", lambda: [90, 120])
+    monkeypatch.setattr(native, "from_driver", lambda: [90, 120])
     with pytest.raises(UserError, match="different GPUs"):
         select("native", CATALOG)
-    monkeypatch.setattr(native, "_from_driver", list)
+    monkeypatch.setattr(native, "from_driver", list)
     monkeypatch.setattr(native, "_from_nvidia_smi", list)
     with pytest.raises(UserError, match="no NVIDIA GPU"):
         select("native", CATALOG)

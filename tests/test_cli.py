@@ -11,7 +11,6 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import click
 import pytest
@@ -19,17 +18,20 @@ from report_samples import RULE, empty, header_finding, sample
 
 import archscan
 from archscan import cli, run
+from archscan.catalog import load
 from archscan.errors import UserError
 from archscan.model.facts import Failed
 from archscan.model.finding import Advice, Level, Risk
 from archscan.model.report import Report
+
+CATALOG = load()
 
 
 @pytest.fixture
 def scan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Runs the command line with a report that is given instead of made."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run, "loaded_catalog", lambda settings: SimpleNamespace(rules={RULE.id: RULE}))
+    monkeypatch.setattr(run, "loaded_catalog", lambda settings: replace(CATALOG, rules={RULE.id: RULE}))
 
     def go(report: Report, *arguments: str) -> int:
         monkeypatch.setattr(run, "judged", lambda *a, **k: report)
@@ -39,7 +41,11 @@ def scan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 
 def at(level: Level, advice: Advice = Advice.WIDEN_SAFE) -> Report:
-    finding = replace(header_finding(2, (3, 4), 50), risk=Risk(level, 50, ()), advice=advice)
+    """One finding that is as bad today as `level` says, whatever the risk of opening it."""
+    listed = advice is not Advice.LEAVE
+    finding = replace(
+        header_finding(2, (3, 4), 50), risk=Risk(Level.BLOCKED, 50, ()), severity=level, advice=advice, listed=listed
+    )
     return replace(sample(), findings=(finding,), failed=())
 
 
@@ -58,8 +64,11 @@ def test_exit_codes_are_the_same_in_every_format(scan, format: str) -> None:
         (Level.MEDIUM, Advice.WIDEN_SAFE, "medium", 1),
         (Level.MEDIUM, Advice.WIDEN_SAFE, "high", 0),
         (Level.INFO, Advice.WIDEN_SAFE, "info", 1),
-        (Level.BLOCKED, Advice.LEAVE, "info", 0),
-        (Level.BLOCKED, Advice.NARROW, "never", 0),
+        (Level.HIGH, Advice.LEAVE, "info", 0),
+        (Level.HIGH, Advice.INVESTIGATE, "info", 0),
+        (Level.HIGH, Advice.NARROW, "never", 0),
+        (Level.HIGH, Advice.NARROW, "blocked", 1),  # a level until 1.0, read as high
+        (Level.MEDIUM, Advice.NARROW, "blocked", 0),
     ],
 )
 def test_fail_on(scan, level: Level, advice: Advice, fail_on: str, code: int) -> None:
@@ -79,7 +88,7 @@ def test_findings_go_to_stdout_and_diagnostics_to_stderr(scan, capsys: pytest.Ca
     ("arguments", "title", "hint"),
     [
         (["--no-such-option"], "No such option", "--help"),
-        (["--format", "xml", "."], "'xml' is not one of", "--help"),
+        (["--format", "xml", "."], "--format cannot be 'xml'", "one of: text, json"),
         (["--fail-on", "hgih", "."], "'fail-on' cannot be 'hgih'", "did you mean 'high'?"),
         (["--layer", "pyhton", "."], "'layer' cannot be 'pyhton'", "did you mean 'python'?"),
         (["-D", "=1", "."], "names nothing", "NAME=VALUE"),
@@ -148,7 +157,7 @@ def test_output_file_is_whole_or_untouched(scan, tmp_path: Path, monkeypatch: py
     assert scan(sample(), "-f", "json", "-o", "report.json") == 1
     assert capsys.readouterr().out == ""
     whole = target.read_bytes()
-    assert json.loads(whole)["schema_version"] == "1.0"
+    assert json.loads(whole)["schema_version"] == "1.1"
     assert target.stat().st_mode & 0o777 == 0o640
 
     def full(descriptor: int) -> None:
@@ -161,12 +170,19 @@ def test_output_file_is_whole_or_untouched(scan, tmp_path: Path, monkeypatch: py
     assert [p.name for p in tmp_path.iterdir()] == ["report.json"]
 
 
-def test_output_through_a_symbolic_link_keeps_the_link(scan, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["-o", "--write-baseline"])
+def test_output_is_not_written_through_a_link(scan, tmp_path: Path, capsys, option: str) -> None:
+    """What is scanned may hold a link of the report's name that leads to any file of the user's."""
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")
-    scan(empty(), "-f", "json", "-o", "link")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "real").read_text().startswith("{")
+    assert scan(empty(), "-f", "json", option, "link") == 2
+    assert "link is a symbolic link" in capsys.readouterr().err
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "old"
+
+
+def test_the_links_of_the_system_are_followed(scan, capfd) -> None:
+    assert scan(empty(), "-f", "json", "-o", "/dev/stdout") == 0
+    assert json.loads(capfd.readouterr().out)["schema_version"] == "1.1"
 
 
 def test_baseline_hides_what_is_known_and_counts_it(scan, capsys) -> None:
@@ -288,7 +304,7 @@ def test_few_fixes_are_proposed_unasked(tmp_path: Path, monkeypatch: pytest.Monk
     condition = "__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200"
     source = f"__global__ void k(float* p) {{\n#if {condition}\n  p[0] = 1.f;\n#endif\n}}\n"
     (tmp_path / "k.cu").write_text(source)
-    for options, expected in ((("--no-fixes",), [None]), ((), ["safe"]), (("--fixes",), ["safe"])):
+    for options, expected in ((("--no-fixes",), [None]), ((), ["unsafe"]), (("--fixes",), ["unsafe"])):
         assert cli.run(["-t", "sm120", "--isolated", "-f", "json", *options, str(tmp_path / "k.cu")]) == 1
         findings = json.loads(capsys.readouterr().out)["findings"]
         assert [f["fix"] and f["fix"]["safety"] for f in findings] == expected

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from condition_answers import UNKNOWN
+from condition_answers import answer as asked_of
+from condition_answers import state as state_with
 from cuda_scan import catalog
 
-from archscan.frontends.cuda.preprocessor.conditions import Evaluator
 from archscan.frontends.cuda.preprocessor.environment import Compiler
-from archscan.frontends.cuda.preprocessor.macros import (
-    SOME,
-    UNDEFINED,
-    UNKNOWN,
-    Definition,
-    State,
-    candidates,
-    either,
-    parse_define,
-    some_of,
-    state_of,
-    uniform,
-)
+from archscan.frontends.cuda.preprocessor.macros import Definition, State, parse_define, redefined, state_of, uniform
 from archscan.frontends.protocol import Context
+from archscan.model.condition import Blame, asked, atom, blamed
 from archscan.model.settings import ScanSettings
 
 UNIVERSE = catalog().universe
@@ -34,9 +25,9 @@ def answer(text: str, macros: tuple[str, ...] = (), settings: ScanSettings | Non
     defined = {name: uniform(definition, UNIVERSE.all) for name, definition in definitions.items()}
 
     def lookup(name: str) -> State:
-        return compiler.state(name) or defined.get(name) or compiler.unknown
+        return compiler.state(name) or defined.get(name) or compiler.unknown(name)
 
-    found = Evaluator(UNIVERSE.all).answer(text, lookup)
+    found = asked_of(UNIVERSE.all, text, lookup)
     letters = "".join(found.truth.word(UNIVERSE.bit(UNIVERSE.by_name[name]))[0] for name in TARGETS)
     return letters, set(found.unknowns(UNIVERSE.all))
 
@@ -116,7 +107,7 @@ def test_macros_expand(text: str, macros: tuple[str, ...], expected: str) -> Non
 def test_a_macro_may_differ_between_targets() -> None:
     new = UNIVERSE.mask(t for t in UNIVERSE.targets if t.sm >= 100)
     state = state_of({Definition(None, "(__CUDA_ARCH__ + 1)"): new, Definition(None, "7"): UNIVERSE.all & ~new})
-    found = Evaluator(UNIVERSE.all).answer("X == 1201 || X == 7", lambda name: _state(name, state))
+    found = asked_of(UNIVERSE.all, "X == 1201 || X == 7", lambda name: _state(name, state))
     assert UNIVERSE.names(found.truth.yes & UNIVERSE.device)[-3:] == ("sm_120", "sm_120a", "sm_120f")
 
 
@@ -173,29 +164,59 @@ def test_what_candidates_leave_open_is_blamed_on_their_macro() -> None:
     assert answer("__GNUC__ >= 9 && __CUDA_ARCH__ >= 900") == ("nuuuuuuun", {"__GNUC__"})
 
 
-def test_two_integers_of_which_one_holds_are_candidates() -> None:
-    four, eight = Definition(None, "4"), Definition(None, "(8u)")
-    assert candidates(either(four, eight)) == ("4", "8u")
-    assert candidates(either(either(four, eight), Definition(None, "16"))) == ("16", "4", "8u")
-    assert either(four, UNDEFINED) == UNKNOWN
-    assert either(four, Definition(None, "f(4)")) == SOME
-    assert either(four, Definition((), "8")) == SOME
-    assert either(either(four, eight), SOME) == SOME
-    assert len(candidates(some_of(map(str, range(12))))) == 12
-    assert some_of(map(str, range(13))) == SOME
+def test_a_macro_that_is_redefined_where_it_is_not_known_is_one_or_the_other() -> None:
+    flag = asked(atom("USE_X"), UNIVERSE.all)
+    state = redefined("N", uniform(Definition(None, "4"), UNIVERSE.all), Definition(None, "(8u)"), flag)
+    for text, expected in (("N == 4 || N == 8", "y"), ("N > 3", "y"), ("N > 4", "u"), ("N > 8", "n")):
+        assert asked_of(UNIVERSE.all, text, lambda _: state).truth.word(1)[0] == expected
 
 
-def test_more_worlds_than_can_be_tried_leave_it_open() -> None:
-    assert answer("__GNUC__ + __GNUC_MINOR__ < 100")[0][0] == "y"  # 54 worlds
-    assert answer("__GNUC__ + __GNUC_MINOR__ + __cplusplus < 9")[0][0] == "u"  # 162
+def test_a_macro_with_too_many_definitions_is_only_known_to_be_defined() -> None:
+    state = uniform(Definition(None, "0"), UNIVERSE.all)
+    for number in range(1, 40):
+        state = redefined("N", state, Definition(None, str(number)), asked(atom(f"USE_{number:02}"), UNIVERSE.all))
+        assert len(state.parts) <= 9
+    assert asked_of(UNIVERSE.all, "defined(N)", lambda _: state).truth.yes == UNIVERSE.all
+    found = asked_of(UNIVERSE.all, "N < 3", lambda _: state)
+    assert found.truth.unknown(UNIVERSE.all) == UNIVERSE.all and found.unknowns(UNIVERSE.all)
 
 
 def test_candidates_hold_where_they_are_named() -> None:
     old, new = (UNIVERSE.bit(UNIVERSE.by_name[name]) for name in ("sm_80", "sm_90"))
     rest = UNIVERSE.all & ~(old | new)
-    state = state_of({Definition(None, "2"): old, some_of(["4", "8"]): new, UNKNOWN: rest})
-    truth = Evaluator(UNIVERSE.all).answer("N >= 4", lambda _: state).truth
+    state = state_with("N", {Definition(None, "2"): old, ("4", "8"): new, UNKNOWN: rest})
+    truth = asked_of(UNIVERSE.all, "N >= 4", lambda _: state).truth
     assert (truth.yes, truth.no) == (new, old)
+
+
+def test_one_bound_or_another_shuts_out_what_both_do() -> None:
+    flag = asked(atom("USE_X"), UNIVERSE.all)
+    limit = redefined("LIMIT", uniform(Definition(None, "1200"), UNIVERSE.all), Definition(None, "1000"), flag)
+    compiler = Compiler(Context(catalog(), ScanSettings()))
+    text = "__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < LIMIT"
+    found = asked_of(UNIVERSE.all, text, lambda name: compiler.state(name) or limit)
+    assert [found.truth.word(UNIVERSE.bit(UNIVERSE.by_name[n]))[0] for n in ("sm_89", "sm_90", "sm_100", "sm_120")] == [
+        *"nyun"
+    ]
+    assert blamed(found.when, UNIVERSE.all) == (Blame("USE_X", False),)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("FOO > 2 || FOO <= 2", "y"),
+        ("FOO != 3 && FOO == 3", "n"),
+        ("2 < FOO && !(FOO > 2)", "n"),
+        ("defined(FOO) || !FOO", "y"),  # what is not defined is 0
+        ("FOO && !defined(FOO)", "n"),
+        ("FOO == 0 || FOO", "y"),
+        ("FOO > 2 || FOO < 2", "u"),
+        ("__has_include(<a.h>) && !__has_include(<b.h>)", "u"),
+        ("__has_include(<a.h>) && !__has_include(<a.h>)", "n"),
+    ],
+)
+def test_what_is_not_known_is_one_thing_in_all_places(text: str, expected: str) -> None:
+    assert answer(text)[0] == expected * len(TARGETS)
 
 
 def test_a_call_that_pasting_makes_within_a_call_is_looked_up() -> None:

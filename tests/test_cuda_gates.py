@@ -155,26 +155,76 @@ def test_macros_come_from_included_headers() -> None:
     assert definition.kind is Kind.MACRO_DEFINITION and definition.symbols == ("MMA_ENABLED",)
 
 
-def test_a_cycle_of_includes_makes_a_header_rest_on_the_table() -> None:
-    found = scan({"lib/config.h": CONFIG + '#include "part.h"\n', "lib/part.h": '#include "config.h"\n' + USER})
-    arm = found["lib/part.h"].gates[0].arms[0]
-    assert words(arm, "sm_90", "sm_90a") == "ny" and arm.via is Via.PROJECT_TABLE
+def test_a_cycle_of_includes_is_read_in_order() -> None:
+    cycle = {"lib/config.h": CONFIG + '#include "part.h"\n', "lib/part.h": '#include "config.h"\n' + USER}
+    arm = scan({**cycle, "a.cu": '#include "lib/config.h"\n'})["lib/part.h"].gates[0].arms[0]
+    assert words(arm, "sm_90", "sm_90a") == "ny" and arm.via is Via.PROJECT_TABLE  # a.cu decides where it is entered
 
 
-def test_without_an_include_the_project_table_answers_and_says_so() -> None:
+def test_a_macro_of_another_file_counts_where_that_is_included_before() -> None:
+    files = {"lib/config.h": CONFIG, "user.cuh": USER}
+    for includes, expected, via in (
+        (("lib/config.h", "user.cuh"), "ny", Via.PROJECT_TABLE),
+        (("user.cuh", "lib/config.h"), "nn", Via.PROJECT_TABLE),
+        (("user.cuh",), "nn", Via.PROJECT_TABLE),
+    ):
+        unit = "".join(f'#include "{name}"\n' for name in includes)
+        arm = scan({**files, "a.cu": unit})["user.cuh"].gates[0].arms[0]
+        assert (words(arm, "sm_90", "sm_90a"), arm.via) == (expected, via)
+
+
+def test_a_header_that_nobody_includes_may_find_what_others_define() -> None:
     found = scan({"lib/config.h": CONFIG, "user.cuh": USER})
-    mma, gdc = found["user.cuh"].gates
-    assert words(mma.arms[0], "sm_90", "sm_90a") == "ny" and mma.arms[0].via is Via.PROJECT_TABLE
-    flagged = scan({"lib/config.h": CONFIG, "user.cuh": USER}, ScanSettings(defines=(("ENABLE_GDC", ""),)))
-    assert words(flagged["user.cuh"].gates[1].arms[0], "sm_80", "sm_90") == "ny"
-    assert words(gdc.arms[0], "sm_90") == "u"
+    arm = found["user.cuh"].gates[0].arms[0]
+    assert words(arm, "sm_90", "sm_90a") == "nu" and arm.unknowns == ("MMA_ENABLED",)
+    assert arm.assumed.word(catalog().universe.bit(catalog().universe.by_name["sm_90a"])) == "yes"
 
 
-def test_chains_of_derived_macros_reach_a_fixpoint() -> None:
-    links = {f"h{i}.h": f"#ifdef M{i}\n#define M{i + 1}\n#endif\n" for i in range(4)}
+def test_a_header_that_is_read_in_two_ways_is_told_what_both_agree_on() -> None:
+    header = "#ifdef WIDE\n#define N 2\n#else\n#define N 1\n#endif\n"
+    header += "#if N == 2 && __CUDA_ARCH__ >= 900\na();\n#elif __CUDA_ARCH__ >= 800\nb();\n#endif\n"
+    one = scan({"h.cuh": header, "a.cu": '#define WIDE\n#include "h.cuh"\n'})["h.cuh"].gates[-1]
+    assert [words(arm, "sm_75", "sm_80", "sm_90") for arm in one.arms] == ["nny", "nyn"]
+    both = {"h.cuh": header, "a.cu": '#define WIDE\n#include "h.cuh"\n', "b.cu": '#undef WIDE\n#include "h.cuh"\n'}
+    two = scan(both)["h.cuh"].gates[-1]
+    assert [words(arm, "sm_75", "sm_80", "sm_90") for arm in two.arms] == ["nnu", "nyu"]
+
+
+DEFINER = "#pragma once\n#if __CUDA_ARCH__ >= 900\n#define FAST 1\n#endif\n"
+USES_FAST = "#ifndef FAST\n#define FAST 0\n#endif\n#if FAST\nf();\n#endif\n"
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        ('#include "def.cuh"\n#include "use.cuh"\n', "uy"),  # a build may set what has a default
+        ('#include "use.cuh"\n#include "def.cuh"\n', "uu"),
+        ('#undef FAST\n#include "def.cuh"\n#include "use.cuh"\n', "ny"),
+        ('#undef FAST\n#include "use.cuh"\n#include "def.cuh"\n', "nn"),
+    ],
+)
+def test_a_default_holds_where_the_architecture_has_not_spoken_before(unit: str, expected: str) -> None:
+    found = scan({"def.cuh": DEFINER, "use.cuh": USES_FAST, "x.cu": unit})
+    assert words(found["use.cuh"].gates[-1].arms[0], "sm_89", "sm_90") == expected
+
+
+def test_a_bound_that_a_flag_chooses_shuts_out_what_is_beyond_both() -> None:
+    head = "#ifdef USE_X\n#define LIMIT 1000\n#else\n#define LIMIT 1200\n#endif\n"
+    (arm,) = gates(f"{head}#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < LIMIT\nf();\n#endif\n")[-1].arms
+    assert words(arm, "sm_89", "sm_90", "sm_100", "sm_120") == "nyun"
+    assert arm.unknowns == ("USE_X",)
+
+
+def test_chains_of_derived_macros_are_followed_through_includes() -> None:
+    links = {
+        f"h{i}.h": f'#include "{"a" if i == 0 else f"h{i - 1}"}.h"\n#ifdef M{i}\n#define M{i + 1}\n#endif\n'
+        for i in range(4)
+    }
     first = {"a.h": "#if __CUDA_ARCH__ >= 1000\n#define M0 1\n#endif\n"}
-    (gate,) = scan({**links, **first, "u.cu": "#ifdef M4\nf();\n#endif\n"})["u.cu"].gates
+    (gate,) = scan({**links, **first, "u.cu": '#include "h3.h"\n#ifdef M4\nf();\n#endif\n'})["u.cu"].gates
     assert words(gate.arms[0], "sm_90", "sm_100", "host") == "nyn"
+    (gate,) = scan({**links, **first, "u.cu": "#ifdef M4\nf();\n#endif\n"})["u.cu"].gates
+    assert words(gate.arms[0], "sm_90", "sm_100", "host") == "nnn"  # it includes none of them
 
 
 def test_project_code_cannot_redefine_the_compiler() -> None:
@@ -414,7 +464,7 @@ def test_one_of_two_values_decides_what_both_decide() -> None:
     test = "#if STAGES >= {} && __CUDA_ARCH__ >= 900\nint a;\n#endif\n"
     wide, four = (gates(head + test.format(n))[-1].arms[0] for n in (3, 4))
     assert words(wide, "sm_89", "sm_90") == "ny"
-    assert words(four, "sm_89", "sm_90") == "nu" and four.unknowns == ("STAGES",)
+    assert words(four, "sm_89", "sm_90") == "nu" and four.unknowns == ("WIDE",)
 
 
 def test_what_is_pasted_to_a_prefix_is_no_flag() -> None:
@@ -423,7 +473,7 @@ def test_what_is_pasted_to_a_prefix_is_no_flag() -> None:
     )
     test = "#if OS(BSD) && __CUDA_ARCH__ >= 900\n#define USE_IT\n#endif\n#ifdef USE_IT\nint a;\n#endif\n"
     unknowns = gates(header + test)[-1].arms[0].unknowns
-    assert unknowns == ("USE_IT",)
+    assert unknowns == ("BSD_KERNEL",)
 
 
 def required(head: str, tail: str = "#else\n#error needs it\n#endif\n") -> str:
@@ -450,8 +500,10 @@ def test_a_flag_that_must_be_set_stays_unknown() -> None:
 USES = "#ifdef WIDE\n#if __CUDA_ARCH__ >= 900\nint a;\n#endif\n#endif\n"
 
 
-def test_a_macro_that_only_this_file_sets_is_not_set_before() -> None:
-    assert words(gates(f"{USES}#ifdef OTHER\n#define WIDE\n#endif\n")[0].arms[0], "sm_90") == "n"
+def test_a_macro_that_derives_from_the_architecture_is_not_set_before() -> None:
+    derived = f"{USES}#if __CUDA_ARCH__ >= 800\n#define WIDE\n#endif\n"
+    assert words(gates(derived)[0].arms[0], "sm_90") == "n"
+    assert words(gates(f"{USES}#ifdef OTHER\n#define WIDE\n#endif\n")[0].arms[0], "sm_90") == "u"
     default = f"{USES}#ifndef WIDE\n#define WIDE\n#endif\n"  # a build may set it
     assert words(gates(default)[0].arms[0], "sm_90") == "u"
     two = {"a.cuh": f"{USES}#ifdef OTHER\n#define WIDE\n#endif\n", "b.cu": "#define WIDE\n"}
@@ -464,7 +516,9 @@ def test_a_macro_of_who_includes_a_header_holds_in_it() -> None:
     files = {"details.h": details, "target.h": '#define IS_NVCC\n#include "details.h"\n'}
     files["a.cu"] = '#include "target.h"\n#ifdef HAS_TMA\nint a;\n#endif\n'
     arm = scan(files)["a.cu"].gates[0].arms[0]
-    assert words(arm, "sm_89", "sm_90") == "ny" and arm.via is Via.PROJECT_TABLE
+    assert words(arm, "sm_89", "sm_90") == "ny" and arm.via is Via.INCLUDES
+    inside = scan(files)["details.h"].gates[-1].arms[0]
+    assert words(inside, "sm_89", "sm_90") == "ny" and inside.via is Via.PROJECT_TABLE
 
 
 def test_a_call_that_pasting_names_is_expanded_within_a_call() -> None:

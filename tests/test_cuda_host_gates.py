@@ -977,3 +977,118 @@ def test_a_number_that_is_no_sm_below_is_a_choice(chosen: str) -> None:
     helper = f"int tile(int sm) {{ return {chosen}; }}\n"
     code = f"{helper}void f(int sm) {{\n  int n = tile(sm);\n  if (n == 80) {{ a(); }} else {{ b(); }}\n}}\n"
     assert [g.place.line for g in gates(code)] == [1]
+
+
+IN_CONDITION = """
+bool usable(CUdevice dev) {
+  int hi = 0, lo = 0;
+  if (cuDeviceGetAttribute(&hi, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev) != CUDA_SUCCESS) return false;
+  if (cuDeviceGetAttribute(&lo, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev) != CUDA_SUCCESS) return false;
+  return hi == 12 && lo == 0;
+}
+int start(CUdevice dev) {
+  if (!usable(dev)) return -1;
+  return launch(dev);
+}
+"""
+HANDLER = """
+int run() {
+  try {
+    return work();
+  } catch (std::exception const& e) {
+    cudaDeviceProp prop;
+    cudaGetDeviceProperties(&prop, 0);
+    if (prop.major == 9) return again();
+    return -1;
+  }
+}
+"""
+
+
+def test_a_capability_that_is_asked_in_a_condition() -> None:
+    found = gate(IN_CONDITION)
+    assert admits(found.arms[0]) == ALL - {120}
+    assert found.place.line == 9
+
+
+def test_a_gate_in_a_handler() -> None:
+    found = gate(HANDLER)
+    assert admits(found.arms[0]) == {90}
+    assert found.rest.does is Does.REFUSES
+
+
+LIMITS = """
+int f(bool use_x, bool use_y, int n) {{
+  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);
+  {}
+  if (p.major >= 9 && p.major < limit) return fast();
+  throw std::runtime_error("no");
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "int limit = use_x ? 10 : 12;",
+        "int limit = 12; if (use_x) limit = 10;",
+        "int limit = 12; if (use_x) { limit = 10; } else if (use_y) { limit = 11; }",
+        "int low = use_x ? 1 : 3; int limit = low + 9;",
+    ],
+)
+def test_a_bound_that_is_one_of_two_shuts_out_what_both_do(limit: str) -> None:
+    arm = gate(LIMITS.format(limit), line=5).arms[0]
+    words = [arm.truth.word(catalog().universe.bit(catalog().universe.by_name[f"sm_{sm}"])) for sm in SMS]
+    assert dict(zip(SMS, words, strict=True)) == {
+        80: "no", 90: "yes", 100: "unknown", 110: "unknown", 120: "no", 121: "no"
+    }  # fmt: skip
+    assert "use_x" in arm.unknowns and arm.assumed.word(bit_of(110)) == "yes"  # as if it were met
+
+
+SMS = (80, 90, 100, 110, 120, 121)
+
+
+def bit_of(sm: int) -> int:
+    return catalog().universe.bit(catalog().universe.by_name[f"sm_{sm}"])
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "int a = use_x ? 10 : 12; use_x = !use_x; int b = use_x ? 11 : 13; int limit = b - a + 9;",
+        "int limit = of(use_y) - of(use_x) + 10;",
+    ],
+)
+def test_what_is_asked_twice_may_have_two_answers(limit: str) -> None:
+    """Another place that names the variable, a helper that is called for two: as one unknown they would cancel out."""
+    helper = "int of(bool x) { return x ? 10 : 12; }"
+    arm = gate(helper + LIMITS.format(limit), line=5).arms[0]
+    assert [arm.truth.word(bit_of(sm)) for sm in (80, 100, 110)] == ["no", "unknown", "unknown"]
+
+
+def test_constants_of_one_name_count_where_they_agree() -> None:
+    first, second = "struct A { static constexpr int kLimit = 10; };", "struct B { static constexpr int kLimit = 12; };"
+    text = first + second + LIMITS.format("int limit = kLimit;")
+    assert gate(text, line=5).arms[0].truth.word(bit_of(120)) == "no"
+    assert gate(text, line=5).arms[0].truth.word(bit_of(110)) == "unknown"
+
+
+def test_what_meets_an_unknown_bound_is_unknown_not_taken_as_met() -> None:
+    """A limit that nobody knows may shut out any target from sm_90 on."""
+    arm = gate(LIMITS.format("int limit = read_limit();"), line=5).arms[0]
+    for truth in (arm.truth, arm.assumed):
+        assert [truth.word(bit_of(sm)) for sm in (80, 90, 120)] == ["no", "unknown", "unknown"]
+    assert arm.unknowns == ("p.major < limit",)
+    assert admits(gate(LIMITS.format("int limit = 12;"), line=5).arms[0]) == {90, 100, 101, 103, 107, 110}
+    bound = "template <class Tag> __global__ void k() { if constexpr (__CUDA_ARCH__ >= Tag::kLeast) f(); }"
+    assert not facts(bound).undecided and not gates(bound)  # asked where the tag is bound
+    assert [u.line for u in facts(bound.replace("Tag::kLeast", "kLeast")).undecided] == [1]
+
+
+@pytest.mark.parametrize(
+    "condition", ["p.major == 9", "9 == p.major", "p.major == 0x9", "p.major == (9)", "p.major - 9 == 0"]
+)
+def test_a_comparison_however_it_is_written(condition: str) -> None:
+    asked = f'if ({condition}) {{ return fast(); }} throw std::runtime_error("no");'
+    found = gate(f"int f(int d){{ cudaDeviceProp p; cudaGetDeviceProperties(&p,d); {asked} }}\n")
+    assert admits(found.arms[0]) == {90}

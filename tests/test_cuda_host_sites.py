@@ -12,7 +12,7 @@ from archscan.frontends.cuda.host import host_reached
 from archscan.frontends.cuda.host.calls import functions
 from archscan.frontends.cuda.host.indexing import vocabulary_of
 from archscan.frontends.cuda.host.reach import Callables
-from archscan.frontends.cuda.includes import Includes
+from archscan.frontends.cuda.includes import Includes, resolved
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Site, SiteKind
 from archscan.model.settings import ScanSettings
@@ -162,9 +162,9 @@ def test_a_function_is_read_again_where_it_lies(tmp_path: Path) -> None:
     assert held.defined == lying.defined
     assert lying.known == ()
     for one in held.defined:
-        assert held.named(one.name, words) == lying.named(one.name, words)
+        assert held.called(one.name, words) == lying.called(one.name, words)
     file.write_bytes(code + b"// changed\n")
-    assert lying.named("mma_fp8", words) == ()
+    assert lying.called("mma_fp8", words) == ()
 
 
 def test_sizes_of_types_count_in_constants_too() -> None:
@@ -197,7 +197,7 @@ def test_a_name_means_the_definition_that_is_included() -> None:
     files["use.cu"] = functions(b"__global__ void kernel(int* a) {\n  load(a);\n}\n", "", words, True)
     read = {path: found for path, found in files.items() if found}
     assert len(read) == 4
-    includes = Includes({"a.cuh": (), "b.cuh": (), "own.cu": ("a.cuh",), "use.cu": ("b.cuh",)})
+    includes = Includes(resolved({"a.cuh": (), "b.cuh": (), "own.cu": ("a.cuh",), "use.cu": ("b.cuh",)}))
     found = Callables(read, includes).in_words_of(words)
     assert [u.feature for u in found.of("use.cu", "load")] == ["cp-async"]
     assert [u.feature for u in found.of("own.cu", "load")] == ["tcgen05"]  # its own before that of a header

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
-from archscan.frontends.cuda.includes import Includes
+import pytest
+
+from archscan import pipeline
+from archscan.catalog import load
+from archscan.frontends.cuda.includes import Includes, resolved
+from archscan.model.settings import ScanSettings
 
 
 def test_reach_goes_through_files_and_cycles_and_ends_at_what_was_not_scanned() -> None:
     graph = Includes(
-        {
-            "a.cu": ("b.cuh", "cuda.h"),
-            "b.cuh": ("c.cuh",),
-            "c.cuh": ("b.cuh", "driver.h"),
-            "d.cu": ("c.cuh",),
-            "e.cu": (),
-        }
+        resolved(
+            {
+                "a.cu": ("b.cuh", "cuda.h"),
+                "b.cuh": ("c.cuh",),
+                "c.cuh": ("b.cuh", "driver.h"),
+                "d.cu": ("c.cuh",),
+                "e.cu": (),
+            }
+        )
     )
     assert [p for p in ("a.cu", "b.cuh", "c.cuh", "d.cu", "e.cu") if graph.reaches("a.cu", p)] == ["b.cuh", "c.cuh"]
     assert graph.reaches("b.cuh", "b.cuh")  # a cycle
@@ -30,14 +38,39 @@ def test_reach_goes_through_files_and_cycles_and_ends_at_what_was_not_scanned() 
 
 def test_a_file_costs_no_bit_in_every_other() -> None:
     def size(count: int) -> int:
-        return len(pickle.dumps(Includes({f"{i}.cu": ("common.cuh",) for i in range(count)} | {"common.cuh": ()})))
+        written = {f"{i}.cu": ("common.cuh",) for i in range(count)} | {"common.cuh": ()}
+        return len(pickle.dumps(Includes(resolved(written))))
 
     assert size(20_000) < 2.2 * size(10_000)
 
 
 def test_a_header_of_the_standard_library_is_none_of_the_same_name_elsewhere() -> None:
     graph = Includes(
-        {"a.cu": ("atomic", "cuda/std/array"), "include/cuda/std/atomic": (), "include/cuda/std/array": ()}
+        resolved({"a.cu": ("atomic", "cuda/std/array"), "include/cuda/std/atomic": (), "include/cuda/std/array": ()})
     )
     assert not graph.reaches("a.cu", "include/cuda/std/atomic")
     assert graph.reaches("a.cu", "include/cuda/std/array")
+
+
+@pytest.mark.parametrize("depth", [70, 150])
+def test_includes_that_lie_deep_end_no_scan(depth: int, tmp_path: Path) -> None:
+    """Beyond what is followed nothing is known of macros that the file there may define; what it asks is still read."""
+    for i in range(depth):
+        text = f"#pragma once\n#if __CUDA_ARCH__ >= 900 && defined(Z{i})\nint y{i};\n#endif\n"
+        (tmp_path / f"h{i}.cuh").write_text(f'{text}#include "h{i + 1}.cuh"\n#define D{i} {i}\n')
+    (tmp_path / f"h{depth}.cuh").write_text(
+        "#if defined(Q) && __CUDA_ARCH__ < 1200\nint z;\n#endif\n#define LAST 1000\n"
+    )
+    (tmp_path / "self.cuh").write_text('#include "self.cuh"\n#define A 1\n')
+    asks = "#if __CUDA_ARCH__ < LAST\nint last;\n#endif\n"
+    (tmp_path / "b.cu").write_text(f'#define Q\n#include "self.cuh"\n#include "h0.cuh"\n{asks}')
+    catalog = load()
+    facts = pipeline.scan([str(tmp_path)], catalog, ScanSettings())
+    assert facts.failed == ()
+    found = {file.path.rpartition("/")[2]: file.gates for file in facts.files}
+    known, unknown = catalog.universe.by_name["sm_90"], catalog.universe.by_name["sm_120"]
+    truth = found["b.cu"][0].arms[0].truth
+    words = [truth.word(catalog.universe.bit(target)) for target in (known, unknown)]
+    assert words == (["yes", "no"] if depth < 80 else ["unknown", "unknown"])
+    deepest = found[f"h{depth}.cuh"][0].arms[0].truth
+    assert deepest.word(catalog.universe.bit(unknown)) == "no"

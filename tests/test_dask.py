@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from made_environments import install, library, site_of
 
 from archscan import pipeline
 from archscan.catalog import load
@@ -40,3 +41,16 @@ def test_many_packages_one_report(tmp_path: Path, capsys: pytest.CaptureFixture[
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert {finding["path"].split("/")[0] for finding in findings} == {"alpha", "beta", "gamma"}
     assert place["facts"] == pipeline.scan(paths, load(), ScanSettings(use_cache=False))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_many_environments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prefixes = [tmp_path / name for name in ("alpha", "beta")]
+    for number, prefix in enumerate(prefixes):
+        install(site_of(prefix), "one", {"one/_C.so": library("sm_80" if number else "sm_120")})
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+    example = re.sub(r"prefixes = .*", lambda _: f"prefixes = {[str(p) for p in prefixes]!r}", blocks[1])
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        exec(example.replace('"scheduler:8786"', "address"), {"address": cluster.scheduler_address})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines if line.startswith("one")] == [["one", "1.0", "+"], ["one", "1.0", "-"]]

@@ -63,10 +63,14 @@ def test_hooks_call_commands_that_exist() -> None:
         known = {option for param in cli.archscan.commands[command].params for option in param.opts}
         assert set(options) <= known
         assert hook["require_serial"] is True
+        assert "--unsafe" not in options
+    assert hooks[-1]["stages"] == ["manual"]  # all is held back for now, which exits with 1
 
 
 def test_the_action_takes_every_input_through_the_environment() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
+    scan = next(step["run"] for step in action["runs"]["steps"] if step.get("id") == "scan")
+    assert scan.index("ARCHSCAN_ARGS") < scan.index("--no-fixes") < scan.index('"$archscan" scan')  # it proposes none
     for step in action["runs"]["steps"]:
         assert "${{" not in step.get("run", "")
         if "uses" in step:

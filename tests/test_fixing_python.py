@@ -46,6 +46,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+pytestmark = pytest.mark.usefixtures("as_if_measured")
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -99,8 +101,79 @@ def test_write_revert_and_a_second_run(project: Path, run: Run) -> None:
 
 def test_without_unsafe_it_is_held_back_with_the_flag(project: Path, run: Run) -> None:
     code, diff, said = run("fix", "--target", "sm120", "--path", "*layer.py", "pkg")
-    assert code == 1 and diff == ""
-    assert "held back: 1 finding" in said and "--unsafe" in said
+    assert code == 1 and "held back: 1 finding" in said and "--unsafe" in said
+    assert diff.startswith("# unsafe, needs --unsafe: open layer.py:") and "\n# why: " in diff
+    assert "\n# +_is_sm120_supported = is_sm120_supported()\n" in diff
+    assert all(line.startswith("# ") for line in diff.splitlines())
+    checked = subprocess.run(["git", "apply", "--check", "-"], input=diff.encode(), cwd=project, check=False)
+    assert checked.returncode != 0  # no patch for a tool
+
+
+PORTABLE = """__global__ void k(float* p) {
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+  p[0] = 1.f;
+#endif
+}
+"""
+
+
+LISTED = """import torch
+
+def run(x):
+    major = torch.cuda.get_device_capability()[0]
+    if major in (9, 10):
+        return fast(x)
+    raise RuntimeError("a portable element-wise kernel, not built for this one")
+"""
+
+
+TUNED = "constants were chosen for other chips"
+UNKNOWN = "not everything behind it is known to run there"
+FEW = "too few that looked like it were right"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("k.cu", PORTABLE, [FEW]),  # all of it is known and assembles, and two evaluators agree
+        ("one.py", LISTED, [TUNED, UNKNOWN, FEW]),  # what the call does is not known
+    ],
+)
+def test_nothing_is_called_safe_and_every_reason_is_said(
+    project: Path, run: Run, name: str, text: str, why: list[str]
+) -> None:
+    (project / name).write_text(text)
+    code, _, said = run("fix", "--target", "sm120", "--write", name)
+    assert (project / name).read_text() == text
+    assert code == 1 and "release with --unsafe" in said
+    _, diff, _ = run("fix", "--target", "sm120", name)
+    assert [line[7:] for line in diff.splitlines() if line.startswith("# why: ")] == why
+    _, out, _ = run("scan", "--target", "sm120", "--fixes", "--format", "json", name)
+    assert [f["fix"]["safety"] for f in json.loads(out)["findings"] if f["fix"]] == ["unsafe"]
+    _, out, _ = run("scan", "--target", "sm120", "--fixes", "--format", "sarif", name)
+    results = json.loads(out)["runs"][0]["results"]
+    described = [fix["description"]["text"] for r in results for fix in r.get("fixes", ())]
+    assert described and all(text.startswith("unsafe: ") for text in described)
+
+
+SILENT = """__device__ unsigned narrowed(float a, float b) {
+  unsigned r = 0;
+#if __CUDA_ARCH__ >= 1000
+  asm volatile("{ .reg .b8 t; cvt.rn.satfinite.e2m1x2.f32 t, %2, %1; cvt.u32.u8 %0, t; }" : "=r"(r) : "f"(a), "f"(b));
+#else
+  OTHERWISE
+#endif
+  return r;
+}
+"""
+
+
+@pytest.mark.parametrize(("otherwise", "edits"), [("r = 0;", 0), ('asm volatile("trap;");', 1)])
+def test_closing_never_ends_in_silence(project: Path, run: Run, otherwise: str, edits: int) -> None:
+    (project / "k.cu").write_text(SILENT.replace("OTHERWISE", otherwise))
+    _, diff, said = run("fix", "--target", "sm120", "--unsafe", "k.cu")
+    assert diff.count("+#if") == edits
+    assert ("end in silence" in said) is (edits == 0)
 
 
 def test_a_saved_plan_checks_digests(project: Path, run: Run) -> None:
@@ -179,3 +252,46 @@ def test_no_chip_is_let_in_to_code_of_another(project: Path, run: Run, number: s
 def test_a_list_gets_no_more_than_the_target(project: Path, run: Run) -> None:
     text = "import os\n\nos.environ.setdefault('TORCH_CUDA_ARCH_LIST', '8.0 9.0')\n"
     assert "'8.0 9.0 12.0'" in one_file(project, run, text)
+
+
+SPECS = """from .core import gen_jit_spec, current_compilation_context
+
+
+def gen_listed_module():
+    flags = current_compilation_context.get_nvcc_flags_list(supported_major_versions=[9, 10])
+    return gen_jit_spec("listed", ["listed.cu"], extra_cuda_cflags=flags)
+
+
+def gen_plain_module():
+    return gen_jit_spec("plain", ["plain.cu"])
+"""
+AHEAD = """from .specs import gen_listed_module, gen_plain_module
+
+
+def gen_all(sm_capabilities):
+    specs = []
+    has_sm100 = sm_capabilities.get("sm100", False)
+    has_sm120 = sm_capabilities.get("sm120", False)
+    has_sm121 = sm_capabilities.get("sm121", False)
+    if has_sm100:
+        specs.append(gen_listed_module())
+        specs.append(gen_plain_module())
+    return specs
+"""
+KERNEL = "__global__ void k(float* p) {\n  p[0] = 1.f;\n}\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--chain", "listed")])
+def test_a_second_run_opens_nothing_that_the_first_left_shut(project: Path, run: Run, options: tuple[str, ...]) -> None:
+    """A gate of two modules was split for the one with a list; the next run opened the rest."""
+    (project / "aot").mkdir()
+    for name, text in {"specs.py": SPECS, "aot.py": AHEAD, "listed.cu": KERNEL, "plain.cu": KERNEL}.items():
+        (project / "aot" / name).write_text(text)
+    run("fix", "--target", "sm120", "--unsafe", "--write", *options, "aot")
+    written = {path.name: path.read_text() for path in (project / "aot").iterdir()}
+    assert "supported_major_versions=[9, 10, 12]" in written["specs.py"]
+    assert "if has_sm100 or has_sm120 or has_sm121:" in written["aot.py"]
+    assert ("\n    if has_sm100:\n        specs.append(gen_plain_module())" in written["aot.py"]) is bool(options)
+    said = run("fix", "--target", "sm120", "--unsafe", "--write", *options, "aot")[2]
+    assert {path.name: path.read_text() for path in (project / "aot").iterdir()} == written
+    assert "wrote" not in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fixture_files import CATALOG, FIXTURES, SILENT, Expected, annotations, entries, expected, fired, reported, shown
 
+from archscan import cli
 from archscan.catalog.types import Rule
 from archscan.judge.rules import ATTRIBUTES
 
@@ -49,7 +50,21 @@ def example_file(rule: Rule) -> tuple[str, str]:
     return rule.example.splitlines()[0].lstrip("/# ").strip(), rule.example
 
 
-@pytest.mark.parametrize("rule", RULES)
+def is_session(rule: str) -> bool:
+    """Whether an example is what the command prints of a file in the rule's folder: kernels make no short source."""
+    return CATALOG.rules[rule].example.startswith("$ ")
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if is_session(rule)])
+def test_the_session_of_the_page(rule, monkeypatch, capsysbinary):
+    monkeypatch.chdir(FIXTURES / rule)
+    command, *printed = CATALOG.rules[rule].example.splitlines()
+    cli.run([*command.removeprefix("$ archscan ").split(), "--no-cache"])
+    lines = capsysbinary.readouterr().out.decode().splitlines()
+    assert printed == [line for line in lines if f"[{rule}]" in line]
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if not is_session(rule)])
 def test_the_example_of_the_page(rule, tmp_path):
     name, text = example_file(CATALOG.rules[rule])
     path = tmp_path / "example" / name

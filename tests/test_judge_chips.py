@@ -50,15 +50,6 @@ __device__ void release() {
 #endif
 }
 """
-LIBRARY = """\
-// COMMENT
-bool supported(int cc) {
-  if (cc >= 120) {
-    return false;
-  }
-  return cc >= 75;
-}
-"""
 BOUNDS = """\
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
 #define BLOCKS 3
@@ -92,30 +83,26 @@ def _only(folder: Path, name: str, text: str, target: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("target", "condition", "advice"),
+    ("target", "condition", "relation"),
     [
-        ("sm_101", "cc == 87 || cc == 110", "widen-safe"),  # Thor, by the number that CUDA 13 gives it
-        ("sm_110", "cc == 87 || cc == 101", "widen-safe"),  # and by the one before
-        ("sm_110", "cc == 87 || (cc >= 100 && cc <= 103)", "widen-needs-tuning"),  # holds 101 by chance
-        ("sm_103", "cc == 87 || cc == 110", "widen-needs-tuning"),  # no other number
+        ("sm_101", "cc == 87 || cc == 110", "sibling"),  # Thor, by the number that CUDA 13 gives it
+        ("sm_110", "cc == 87 || cc == 101", "sibling"),  # and by the one before
+        ("sm_110", "cc == 87 || (cc >= 100 && cc <= 103)", "newer"),  # holds 101 by chance
+        ("sm_103", "cc == 87 || cc == 110", "between"),  # no other number
     ],
 )
-def test_a_chip_is_its_own_sibling_by_another_number(target: str, condition: str, advice: str, tmp_path: Path) -> None:
-    assert _only(tmp_path, "copy.cpp", JETSON.replace("CONDITION", condition), target)[1] == advice
-
-
-@pytest.mark.parametrize(
-    ("small", "comment", "outcome"),
-    [
-        ("((8, 6), (12, 0))", "backward needs more than 99 KB of shared memory", ("runtime_error", "widen-safe")),
-        ("((8, 6), (12, 0))", "flash is off here", ("slow_fallback", "widen-safe")),
-    ],
-)
-def test_a_sibling_with_as_little_memory_fails_without_the_arm(
-    small: str, comment: str, outcome: tuple[str, str], tmp_path: Path
+def test_a_chip_is_its_own_sibling_by_another_number(
+    target: str, condition: str, relation: str, tmp_path: Path
 ) -> None:
-    text = BACKWARD.replace("SMALL", small).replace("COMMENT", comment)
-    assert _only(tmp_path, "backends.py", text, "sm_121") == outcome
+    (finding,) = _found(tmp_path, "copy.cpp", JETSON.replace("CONDITION", condition), target)
+    assert finding.relation is not None and finding.relation.value == relation
+    assert finding.advice.value == "investigate"
+
+
+@pytest.mark.parametrize("comment", ["backward needs more than 99 KB of shared memory", "flash is off here"])
+def test_a_sibling_with_as_little_memory_is_looked_into_whatever_is_said(comment: str, tmp_path: Path) -> None:
+    text = BACKWARD.replace("SMALL", "((8, 6), (12, 0))").replace("COMMENT", comment)
+    assert _only(tmp_path, "backends.py", text, "sm_121") == ("slow_fallback", "investigate")
 
 
 def test_a_question_beside_the_chips_does_not_hide_the_arm_of_others(tmp_path: Path) -> None:
@@ -132,7 +119,9 @@ def test_a_file_that_does_not_load_on_the_sibling_is_no_use_to_it(name: str, loa
     )
 
 
-@pytest.mark.parametrize(("number", "because"), [("1210", "everything behind it assembles"), ("1200", None)])
+@pytest.mark.parametrize(
+    ("number", "because"), [("1210", "everything behind it is known and assembles"), ("1200", None)]
+)
 def test_a_sibling_does_not_refute_who_left_the_chip_out_by_number(
     number: str, because: str | None, tmp_path: Path
 ) -> None:
@@ -140,19 +129,7 @@ def test_a_sibling_does_not_refute_who_left_the_chip_out_by_number(
     assert [f.risk.reasons[0].text for f in found] == ([because] if because else [])
 
 
-@pytest.mark.parametrize(
-    ("comment", "advice"),
-    [
-        ("cuBLAS answers CUBLAS_STATUS_NOT_SUPPORTED", "widen-unsafe-runtime"),
-        ("cuBLAS answers CUBLAS_STATUS_NOT_SUPPORTED on sm_90", "widen-needs-tuning"),  # speaks of another chip
-        ("not yet", "widen-needs-tuning"),
-    ],
-)
-def test_what_a_library_answered_stands_in_the_way(comment: str, advice: str, tmp_path: Path) -> None:
-    assert _only(tmp_path, "linear.cpp", LIBRARY.replace("COMMENT", comment), "sm_120")[1] == advice
-
-
-@pytest.mark.parametrize(("others", "advice"), [("4", "widen-safe"), ("2", "widen-needs-tuning")])
+@pytest.mark.parametrize(("others", "advice"), [("4", "widen-safe"), ("2", "investigate")])
 def test_launch_bounds_in_range_are_the_row_for_the_target(others: str, advice: str, tmp_path: Path) -> None:
     assert _only(tmp_path, "scale.cu", BOUNDS.replace("OTHERS", others), "sm_120")[1] == advice
 
@@ -160,8 +137,8 @@ def test_launch_bounds_in_range_are_the_row_for_the_target(others: str, advice: 
 @pytest.mark.parametrize(
     ("instruction", "advice"),
     [
-        ('asm volatile("cp.async.bulk.commit_group;");', "widen-safe"),
-        ("o[threadIdx.x] = a->x;", "widen-needs-tuning"),
+        ('asm volatile("cp.async.bulk.commit_group;");', "investigate"),
+        ("o[threadIdx.x] = a->x;", "investigate"),
         ('asm volatile("tcgen05.wait::ld.sync.aligned;");', "leave"),
     ],
 )
@@ -233,8 +210,8 @@ def backend(x, dtype):
 """
 
 
-@pytest.mark.parametrize(("name", "advice"), [("attention_sm120.py", "leave"), ("attention.py", "widen-needs-tuning")])
-def test_a_file_for_some_chips_may_ask_for_them(name: str, advice: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "advice"), [("attention_sm120.py", "leave"), ("attention.py", "leave")])
+def test_the_name_of_a_file_says_nothing(name: str, advice: str, tmp_path: Path) -> None:
     assert _only(tmp_path, name, CONTRACT, "sm_103")[1] == advice
 
 
@@ -246,8 +223,8 @@ def test_who_is_named_to_go_on_is_not_shut_out(rest: str, found: int, tmp_path: 
     assert len(_found(tmp_path, "backend.py", EXCEPTION.replace("REST", rest), "sm_103")) == found
 
 
-@pytest.mark.parametrize(("suffix", "found"), [("supported", 0), ("quirk", 1)])
-def test_the_arm_of_those_who_lack_an_ability_is_no_loss(suffix: str, found: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("suffix", "found"), [("supported", 0), ("quirk", 0)])  # a name decides nothing
+def test_the_arm_of_all_but_a_generation_is_no_loss(suffix: str, found: int, tmp_path: Path) -> None:
     text = ABILITY.replace("has_sm100_SUFFIX", f"is_sm100_{suffix}")
     assert len([f for f in _found(tmp_path, "backend.py", text, "sm_103") if f.place.line > 5]) == found
 
@@ -292,7 +269,7 @@ def test_a_kernel_of_other_chips_is_reached_where_a_condition_says_so(asked: str
     assert len(_found(tmp_path, "launch.cu", HOPPER.replace("ASKED", asked), "sm_120")) == found
 
 
-@pytest.mark.parametrize(("target", "advice"), [("sm_103", "widen-safe"), ("sm_120", "widen-unsafe-runtime")])
+@pytest.mark.parametrize(("target", "advice"), [("sm_103", "investigate"), ("sm_120", "widen-unsafe-runtime")])
 def test_to_ask_for_a_row_is_no_check_of_its_own(target: str, advice: str, tmp_path: Path) -> None:
     source = (
         'import torch\n\nROWS = {(9, 0): "a", (10, 0): "b"}\n\n\ndef row():\n'

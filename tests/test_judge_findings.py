@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_gates import UNIVERSE, features, gate, kernel, only, place, report
+from made_gates import CATALOG, UNIVERSE, features, gate, kernel, only, place, report
 
-from archscan.model.facts import Origin, Site, SiteKind, Suppression
-from archscan.model.gate import Does, Effect, Kind, Layer, Scope
+from archscan.catalog.targets import select
+from archscan.catalog.types import EvidenceRow
+from archscan.judge import judge
+from archscan.model.facts import Facts, FileFacts, Origin, Site, SiteKind, Suppression
+from archscan.model.finding import Evidence
+from archscan.model.gate import Does, Effect, Kind, Layer, Mention, Scope
 from archscan.model.settings import JudgeSettings
 from archscan.model.truth import always
 
@@ -69,43 +73,95 @@ def test_a_constant_in_both_arms_is_tuning():
     tiles = gate(
         below_120, None, does=(Effect(Does.RETURNS, value="(128, 64)"), Effect(Does.RETURNS, value="(64, 64)"))
     )
-    assert said(only(report(tiles)))[:2] == ("degraded_tuning", "widen-needs-tuning")
-
-
-@pytest.mark.parametrize(("target", "advice"), [("sm121", "widen-safe"), ("sm103", "widen-needs-tuning")])
-def test_a_sibling_that_is_let_in(target, advice):
-    listed = gate(lambda t: t.sm == 120, rest=RAISES, kind=Kind.ALLOW_LIST, layer=Layer.PYTHON)
-    assert only(report(listed, target=target)).advice.value == advice
+    assert said(only(report(tiles)))[:2] == ("degraded_tuning", "investigate")
 
 
 @pytest.mark.parametrize(
-    ("near", "expected"),
+    ("near", "advice"),
     [
-        ("work-around for a library fault", ("runtime_error", "contested")),
-        ("workaround: the GB10 orders its stores otherwise", ("no_effect", "leave")),
-        ("silently corrupts long contexts elsewhere", ("correct_exclusion", "leave")),
-        ("portable element-wise kernel", ("runtime_error", "widen-safe")),
-        ("tensor memory kernel (tcgen05)", ("correct_exclusion", "leave")),
-        ("goes by _DSL_TARGETS as well", ("runtime_error", "pair")),
+        ("", "investigate"),
+        ("work-around for a library fault", "investigate"),  # words are quoted, and decide nothing
+        ("portable element-wise kernel, faster than the other", "investigate"),
+        ("goes by _DSL_TARGETS as well", "investigate"),
+        ("deliberate: other chips are slower", "investigate"),  # of whom it is meant is not said
+        ("deliberate: sm_90 alone", "investigate"),
+        ("deliberately not for sm_120", "leave"),  # the one thing that words may do
+        ("needs wgmma", "leave"),  # which no variant of the target assembles
+        ("needs ldmatrix", "investigate"),  # which it does
     ],
 )
-def test_words_beside_a_gate(near, expected):
-    listed = gate(lambda t: t.sm == 121, rest=RAISES, kind=Kind.ALLOW_LIST, layer=Layer.PYTHON, near=near)
-    assert said(only(report(listed)))[:2] == expected
+def test_words_beside_a_gate(near, advice):
+    listed = gate(lambda t: t.major == 9, rest=RAISES, kind=Kind.ALLOW_LIST, layer=Layer.PYTHON, near=near)
+    finding = only(report(listed))
+    assert finding.advice.value == advice
+    if advice == "leave":
+        assert near in finding.risk.reasons[0].evidence[0].fact  # quoted
+        assert finding.risk.reasons[0].evidence[0].confidence == "low"
 
 
-def test_a_name_that_holds_other_chips():
-    named = gate(lambda t: t.major == 9, rest=RAISES, layer=Layer.PYTHON, scope=Scope("fp8_gemm_sm90"))
-    assert said(only(report(named))) == ("correct_exclusion", "leave", "info")
-    predicate = gate(lambda t: t.major == 9, rest=RAISES, layer=Layer.PYTHON, symbols=("is_sm90_supported",))
-    assert only(report(predicate)).advice.value == "widen-needs-tuning"
+@pytest.mark.parametrize("name", ["fp8_gemm_sm90", "gemm"])
+def test_a_name_that_holds_other_chips_says_nothing(name):
+    named = gate(lambda t: t.major == 9, rest=RAISES, layer=Layer.PYTHON, scope=Scope(name))
+    assert said(only(report(named))) == ("runtime_error", "investigate", "medium")
+
+
+@pytest.mark.parametrize(
+    ("condition", "target", "relation", "advice"),
+    [
+        (lambda t: t.major == 9, "sm120", "newer", "investigate"),
+        (lambda t: t.major == 9, "sm89", "older", "leave"),
+        (lambda t: t.sm == 121, "sm120", "sibling", "investigate"),
+        (lambda t: t.sm >= 103, "sm100", "older", "leave"),  # a lower bound above it, whoever is among those
+        (lambda t: t.sm == 103, "sm100", "sibling", "investigate"),
+        (lambda t: t.major in (8, 12), "sm100", "between", "investigate"),
+    ],
+)
+def test_how_the_target_stands_to_those_let_in(condition, target, relation, advice):
+    finding = only(report(gate(condition, rest=RAISES, layer=Layer.PYTHON), target=target))
+    assert (finding.relation.value, finding.advice.value) == (relation, advice)
+
+
+@pytest.mark.parametrize(
+    ("missing", "capability", "advice"),
+    [
+        ((), "can", "widen-safe"),
+        ((Mention("mbarrier.pending_count.b64", 11),), "unknown", "investigate"),
+        (None, "unknown", "investigate"),
+    ],
+)
+def test_an_inventory_answers_only_where_it_is_complete(missing, capability, advice):
+    finding = only(report(gate(below_120, scope=kernel(whole_body=True), missing=missing)))
+    assert (finding.capability.value, finding.advice.value) == (capability, advice)
+    assert finding.missing == tuple(m.name for m in missing or ())
+
+
+def test_one_variant_has_to_have_all_of_it():
+    split = (*features("cvt-fp4"), *features("ldmatrix"))  # on 120a and 120f, and everywhere
+    assert only(report(gate(below_120, uses=(split,)))).capability.value == "can"
+    assert only(report(gate(below_120, uses=(split,)), target="sm_120")).capability.value == "can"
+    assert only(report(gate(below_120, uses=(features("wgmma"),)))).capability.value == "cannot"
+
+
+@pytest.mark.parametrize(
+    ("gets", "severity"),
+    [
+        (Effect(Does.NOTHING), "high"),
+        (Effect(Does.TRAPS), "high"),
+        (Effect(Does.ERRORS), "high"),
+        (Effect(Does.WORK), "medium"),
+    ],
+)
+def test_severity_is_of_today(gets, severity):
+    finding = only(report(gate(below_120, rest=gets, scope=kernel(whole_body=True))))
+    assert finding.severity.value == severity
 
 
 def test_a_suffix_that_would_do_is_a_medium_risk():
     wide = gate(lambda t: t.sm >= 100, None, uses=(features("cvt-fp4"), ()))
     finding = only(report(wide))
     assert said(finding) == ("compile_error", "narrow", "medium")
-    assert "sm_120a, sm_120f" in finding.message
+    assert finding.severity.value == "low"
+    assert "only if you build for sm_120: sm_120a, sm_120f can" in finding.message
     assert not report(wide, target="sm_120a").findings
     assert not report(wide, target="sm_121f").findings
 
@@ -198,7 +254,7 @@ def test_worst_first():
     cheap = gate(lambda t: t.sm in (90, 121), rest=RAISES, layer=Layer.PYTHON, line=200)
     dear = gate(below_120, uses=(TRIGGER,), line=100)
     leave = gate(below_120, uses=(features("wgmma"),), line=50)
-    assert [f.place.line for f in report(leave, dear, cheap, race, noop).findings] == [400, 300, 200, 100, 50]
+    assert [f.place.line for f in report(leave, dear, cheap, race, noop).findings] == [400, 300, 100, 200, 50]
 
 
 def test_every_reason_has_evidence_with_a_source():
@@ -218,11 +274,19 @@ def test_contested_facts_show_both_sides():
 
 
 def test_context_puts_matching_evidence_first():
-    wait = gate(below_120, uses=(WAIT,), scope=kernel("all_reduce"))
-    settings = JudgeSettings(context=("tp8",))
-    reasons = only(report(wait, settings=settings)).risk.reasons
-    rows = next(r.evidence for r in reasons if r.text.startswith(("contested", "others")))
-    assert any("tp8" in e.conditions for e in rows)
+    def row(name, *conditions):
+        fact = Evidence(name, name, "high", conditions)
+        return EvidenceRow(name, frozenset({"griddep-wait"}), frozenset({120}), frozenset(), "neutral", fact)
+
+    catalog = replace(CATALOG, evidence=(row("a"), row("b", "8 GPUs, tp8")))
+
+    def first(*context):
+        file = FileFacts("kernel.cu", 100, gates=(gate(below_120, uses=(WAIT,), scope=kernel()),))
+        settings = JudgeSettings(context=context)
+        finding = only(judge(Facts((file,)), select("sm120", catalog), catalog, settings))
+        return next(r.evidence[0].fact for r in finding.risk.reasons if r.text == "also known")
+
+    assert (first(), first("tp8"), first("pcie")) == ("a", "b", "a")
 
 
 def test_equal_gates_share_a_group():

@@ -78,11 +78,11 @@ def test_a_list_disagrees_with_a_source_that_is_open_for_others_of_it(
     assert (("jit.py", 4) in _module(tmp_path, "norm", "[10, 12]", condition)) is told
 
 
-@pytest.mark.parametrize(("name", "score"), [("norm", 99), ("norm_sm100", 66)])
-def test_what_a_list_rightly_keeps_out_goes_wrong_for_nobody_today(name: str, score: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["norm", "norm_sm100"])
+def test_the_name_of_a_builder_says_nothing(name: str, tmp_path: Path) -> None:
     found = _module(tmp_path, name, "[10]", "__CUDA_ARCH__ < 1200")
-    assert found["csrc/norm.cu", 2].risk.score == score
-    assert (found["jit.py", 4].advice.value == "leave") is (score == 66)
+    assert found["csrc/norm.cu", 2].risk.score == 99
+    assert found["jit.py", 4].advice.value == "pair"
 
 
 @pytest.mark.parametrize(("asked", "lines"), [("if (sm >= 90)", [5]), ("", [4])])
@@ -101,15 +101,3 @@ def test_a_check_is_told_where_no_arm_behind_it_is(asked: str, lines: list[int],
 def test_a_row_has_to_be_made_with_and_without_a_check(check: str, advice: str, score: int, tmp_path: Path) -> None:
     finding = _found(tmp_path, "sm_120", a_dot_py=TABLE.replace("CHECK", check))["a.py", 2]
     assert (finding.advice.value, finding.risk.score) == (advice, score)
-
-
-@pytest.mark.parametrize(
-    ("named", "advice"),
-    [("KERNEL_TARGETS", "pair"), ("TORCH_CUDA_ARCH_LIST", "widen-safe"), ("CMAKE_CUDA_ARCHITECTURES", "widen-safe")],
-)
-def test_what_a_build_sets_is_no_second_list(named: str, advice: str, tmp_path: Path) -> None:
-    source = f"import torch\n# see {named}\nSMS = {{80, 90, 100}}\n\ndef norm(x):\n"
-    source += "    a, b = torch.cuda.get_device_capability()\n"
-    source += '    if a * 10 + b not in SMS:\n        raise RuntimeError("no rmsnorm")\n    return run(x)\n'
-    (finding,) = _found(tmp_path, "sm_103", a_dot_py=source).values()
-    assert finding.advice.value == advice

@@ -141,6 +141,43 @@ def test_unknown_is_undecided_never_excluded():
     assert [(u.path, u.line) for u in found.undecided] == [("kernel.cu", 10)]
 
 
+def supposing(condition, supposed, **more):
+    """A gate of one arm that is read in a world where the unknown is so."""
+    made = gate(condition, **more)
+    (arm,) = made.arms
+    assumed = truth(lambda t: supposed(t) if condition(t) is None else condition(t))
+    return replace(made, arms=(replace(arm, assumed=assumed, unknowns=("USE_X",), assumes=("USE_X",)),))
+
+
+def test_what_peers_are_sure_of_and_the_target_only_in_a_supposed_world_is_undecided():
+    limit = supposing(lambda t: t.sm >= 90 if t.sm < 100 else None, lambda t: t.sm < 130)  # 1000 or 1300 by a flag
+    found = report(limit)
+    assert not found.findings
+    assert [(u.line, u.unknowns) for u in found.undecided] == [(10, ("USE_X",))]
+    assert not report(limit, target="sm90").undecided
+    alike = report(supposing(lambda t: None if t.sm >= 90 else False, lambda t: True))  # `USE_X && arch >= 900`
+    assert not alike.undecided and not alike.findings
+    outer = replace(
+        limit, arms=(replace(limit.arms[0], own=truth(lambda t: t.sm >= 90)),)
+    )  # the flag is asked around it
+    assert not report(outer).undecided
+    same = (Effect(Does.RETURNS, value="4"),)
+    assert not report(replace(limit, rest=same[0], arms=(replace(limit.arms[0], effect=same[0]),))).undecided
+
+
+def test_what_shuts_out_in_every_world_rests_on_nothing():
+    """A bound of 1000 or 1200 says of sm_120 what one of 1200 does; of sm_110 it is the flag that decides."""
+    plain = gate(lambda t: 90 <= t.sm < 120, scope=kernel(whole_body=True))
+    limit = supposing(
+        lambda t: None if 100 <= t.sm < 120 else 90 <= t.sm < 100, lambda t: True, scope=kernel(whole_body=True)
+    )
+    expected, found = only(report(plain)), only(report(limit))
+    assert (found.severity, found.risk.score) == (expected.severity, expected.risk.score)
+    assert (found.assumes, found.unknowns) == ((), ())
+    flagged = supposing(lambda t: None if 90 <= t.sm < 120 else False, lambda t: True, scope=kernel(whole_body=True))
+    assert only(report(flagged)).assumes == ("USE_X",)  # nobody gets it without the flag
+
+
 def test_a_gate_that_is_never_reached_leaves_it_to_the_outer_one():
     inner = gate(lambda t: False, reach=truth(lambda t: t.sm < 100))
     assert not report(inner).findings and not report(inner).undecided

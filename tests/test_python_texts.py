@@ -198,7 +198,7 @@ def launch(x):
     [
         ('os.environ["TORCH_CUDA_ARCH_LIST"] = os.getenv("TORCH_CUDA_ARCH_LIST", "9.0")\n', 1),
         ('if os.getenv("NO_SM90"):\n    os.environ["X_ARCH_LIST"] = os.getenv("X_ARCH_LIST", "8.0")\n', 0),
-        ('os.environ["TORCH_CUDA_ARCH_LIST"] = os.getenv("TORCH_CUDA_ARCH_LIST", "9.0+PTX;5.0+PTX")\n', 0),
+        ('os.environ["TORCH_CUDA_ARCH_LIST"] = os.getenv("TORCH_CUDA_ARCH_LIST", "9.0+PTX;5.0+PTX")\n', 1),
     ],
 )
 def test_default_of_one_architecture(text: str, count: int) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-NEEDED = "import click, pathspec, pcpp, sarif_om, tree_sitter, tree_sitter_cuda, tree_sitter_python, yaml, sys; print(sys.version_info[:2])"  # noqa: E501
+NEEDED = "import click, pcpp, sarif_om, tree_sitter, tree_sitter_cuda, tree_sitter_python, yaml, sys; print(sys.version_info[:2])"  # noqa: E501
 
 
 def others() -> dict[str, str]:

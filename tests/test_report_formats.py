@@ -35,7 +35,7 @@ from archscan.reporting.words import compact, visible
 
 HERE = Path(__file__).parent
 SARIF_SCHEMA = json.loads((HERE / "data" / "sarif-2.1.0.schema.json").read_text())
-JSON_SCHEMA = json.loads((Path(archscan.__file__).parent / "schema" / "archscan-1.0.schema.json").read_text())
+JSON_SCHEMA = json.loads((Path(archscan.__file__).parent / "schema" / "archscan-1.1.schema.json").read_text())
 REPORTS = {"sample": sample, "empty": empty, "hostile": hostile}
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -187,8 +187,18 @@ def test_line_hashes_are_those_of_github() -> None:
     assert repeated[5:7] == ("a7f2ff13bc495cf2:6", "a7f2ff1481e87703:1")
 
 
-def test_text_names_the_place_verdict_loss_and_evidence() -> None:
-    text = " ".join(render(sample(), "text", options()).split())
+def test_text_is_a_place_a_sentence_the_code_and_what_opening_takes() -> None:
+    lines = render(sample(), "text", options(width=120)).splitlines()
+    at = lines.index("high[upper-bound-gate]: kernel body is empty on sm_120")
+    assert lines[at + 1 : at + 4] == [
+        "   --> include/comm/allreduce.cuh:2:1  in norm",
+        f"  2 | #if {CONDITION}  (yes: 90-110)",
+        "    = to open: only together with its other half; high risk: the launch succeeds and writes nothing",
+    ]
+
+
+def test_verbose_text_names_the_place_verdict_loss_and_evidence() -> None:
+    text = " ".join(render(sample(), "text", options(verbosity=1)).split())
     assert "include/comm/allreduce.cuh:2:1 in norm" in text
     assert "no on sm_120, 120a, 120f (yes: 90-110)" in text
     assert "lines 3-4: dropped; nothing instead" in text
@@ -198,28 +208,25 @@ def test_text_names_the_place_verdict_loss_and_evidence() -> None:
     assert "2 vendored (--include-vendored)" in text
 
 
-def test_text_tells_a_disputed_fact_once() -> None:
+def test_evidence_is_told_with_v_only() -> None:
     disputed = Reason("contested: reports disagree", (Evidence("It ran.", "a/b#1", "contested"),))
-    first, second = (
-        replace(f, risk=replace(f.risk, reasons=(disputed,)), group=None) for f in (sample().findings[0],) * 2
-    )
-    text = render(replace(sample(), findings=(first, second)), "text", options())
-    assert text.count("It ran.") == 1
-    assert text.count("a/b#1, contested") == 2
-    verbose = render(replace(sample(), findings=(first, second)), "text", replace(options(), verbosity=1))
-    assert verbose.count("It ran.") == 2
+    finding = sample().findings[0]
+    report = replace(sample(), findings=(replace(finding, risk=replace(finding.risk, reasons=(disputed,))),))
+    assert "It ran." not in render(report, "text", options())
+    assert "It ran. [a/b#1, contested]" in " ".join(render(report, "text", options(verbosity=1)).split())
 
 
 def test_text_caret_stands_under_what_decides() -> None:
-    lines = render(sample(), "text", options()).splitlines()
+    lines = render(sample(), "text", options(verbosity=1)).splitlines()
     shown = next(i for i, line in enumerate(lines) if line.startswith("  2 | #if"))
     start, end = lines[shown + 1].index("^"), lines[shown + 1].rindex("^") + 1
     assert lines[shown][start:end] == "(__CUDA_ARCH__ < 1200)"
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
-def test_text_keeps_to_the_width(width: int) -> None:
-    text = render(sample(), "text", options(width=width))
+@pytest.mark.parametrize("verbosity", [0, 1])
+def test_text_keeps_to_the_width(width: int, verbosity: int) -> None:
+    text = render(sample(), "text", options(width=width, verbosity=verbosity))
     assert max(map(len, text.splitlines())) <= width
 
 
@@ -237,7 +244,7 @@ def test_text_survives_a_file_that_vanished() -> None:
 
 def test_text_limit_counts_the_rest() -> None:
     text = render(sample(), "text", options(limit=1))
-    assert "2 more entries (2 high, 1 medium): --limit 0 shows all of them" in text
+    assert "2 more entries (3 high): --limit 0 shows all of them" in text
 
 
 def test_quiet_is_a_line_an_entry() -> None:

@@ -75,7 +75,7 @@ def test_the_page_draws_findings_chains_and_matrix(dom) -> None:
     assert "3 of 3" in page
     assert "supported_major_versions=[9, 10]" in page
     assert '<details class="entry" id="f-f900" open="">' in page
-    assert '<span class="add">' in page and '<td class="c no target"' in page
+    assert '<span class="add">' in page and '<td class="c no target wrong-' in page
     assert page.count('<li class="shut">') == 1
 
 

@@ -273,3 +273,24 @@ def test_nothing_is_imported_or_run(project: Path, tmp_path: Path) -> None:
             [*command, "-t", "sm120", "."], cwd=project, env=environment(tmp_path / "c"), check=False, timeout=HANGS
         )
     assert not (tmp_path / "ran").exists()
+
+
+@posix_only
+def test_no_fix_edits_through_a_link_that_leads_out(project: Path, tmp_path: Path) -> None:
+    """The control is the same link to a file inside: there the gate is found and opened."""
+    gate = GATE.format(n=7)
+    (project / ".git").mkdir()
+    (project / "inside.txt").write_text(gate)
+    (project / "inside.cu").symlink_to("inside.txt")
+    victim = tmp_path / "victim.cu"
+    victim.write_text(gate)
+    (project / "outside.cu").symlink_to(victim)
+    done = archscan(
+        "fix", "-t", "sm120", "--isolated", "--unsafe", "--write", project, cache=tmp_path / "c"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (project / "inside.txt").read_text() != gate
+    assert victim.read_text() == gate
+    skipped = json.loads(scanned(project, cache=tmp_path / "c").stdout)["skipped"]
+    reason = f"symbolic link to a file outside of what is scanned: {os.path.realpath(victim)}"
+    assert skipped == [{"path": "outside.cu", "reason": reason}]

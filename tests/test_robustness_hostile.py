@@ -130,7 +130,7 @@ CASES = [
     *((f"python-{name}", make, "a.py") for name, make in PYTHON.items()),
     *((f"build-{name}", make, "CMakeLists.txt") for name, make in BUILD.items()),
 ]
-SECONDS = 10  # of CPU: a quadratic scan of these sizes takes minutes
+SECONDS = 30  # of CPU: a quadratic scan of these sizes takes minutes
 
 
 @pytest.mark.parametrize(("make", "path"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])

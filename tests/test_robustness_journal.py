@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import shutil
+import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from archscan import cli
 from archscan.errors import UserError
 from archscan.fixing import apply as applying
-from archscan.fixing.apply import Change, apply, recover, revert
+from archscan.fixing import journal as journal_module
+from archscan.fixing.apply import Change, apply, revert
+from archscan.fixing.commands import unfinished
 from archscan.fixing.journal import APPLYING, Journal, digest
 
 EXAMPLES = int(os.environ.get("ARCHSCAN_FUZZ_EXAMPLES", "40"))
@@ -56,6 +62,10 @@ def changes(tree: Path, wanted: dict[str, bytes]) -> list[Change]:
     return [Change(tree / name, digest((tree / name).read_bytes()), data) for name, data in wanted.items()]
 
 
+def interrupted(journal: Journal) -> list[str]:
+    return [run.id for run in journal.runs() if run.state == APPLYING]
+
+
 def act(step: tuple[str, object], tree: Path, journal: Journal) -> None:
     """Takes one step; only a UserError may come of it."""
     what, value = step
@@ -70,8 +80,8 @@ def act(step: tuple[str, object], tree: Path, journal: Journal) -> None:
             name, data = value  # type: ignore[misc]
             (tree / name).write_bytes(data)
         elif what == "recover":
-            with journal.locked():
-                recover(journal)
+            for run in interrupted(journal):
+                revert(journal, run)
         else:
             revert(journal, force=what == "force")
     except (UserError, Killed):
@@ -97,10 +107,11 @@ def test_nothing_is_lost_whatever_happens(steps: list[tuple[str, object]]) -> No
             assert set(after.values()) <= known  # never half of a file
             if step[0] == "fix":  # all of its files or none
                 wanted = {**before, **step[1]}  # type: ignore[dict-item]
-                assert after in (before, wanted) or any(r.state == "aborted" for r in journal.runs())
-        with journal.locked():
-            recover(journal)
-        assert not [run for run in journal.runs() if run.state == APPLYING]
+                assert after in (before, wanted)
+        for run in interrupted(journal):
+            revert(journal, run, force=True)
+        assert {(tree / file).read_bytes() for file in NAMES} <= known
+        assert not interrupted(journal) and not journal.damaged()
         assert {path.name for path in tree.iterdir()} == set(NAMES)  # no temporary file is left
 
 
@@ -125,46 +136,134 @@ VALUES: st.SearchStrategy[object] = st.recursive(
 )
 
 
+@contextmanager
+def everything() -> Iterator[tuple[Path, Path, Journal]]:
+    """A folder, with a tree that fixes may touch, a file that they may not, and a journal as the command finds it."""
+    before = os.environ.get("XDG_STATE_HOME")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(os.path.realpath(name))
+        (folder / "tree").mkdir()
+        (folder / "tree/a.cu").write_bytes(b"first")
+        (folder / "victim").write_bytes(b"mine")
+        (folder / "victim").chmod(0o600)
+        os.environ["XDG_STATE_HOME"] = str(folder / "state")
+        try:
+            yield folder, folder / "tree", Journal()
+        finally:
+            os.environ.pop("XDG_STATE_HOME")
+            if before is not None:
+                os.environ["XDG_STATE_HOME"] = before
+
+
+def called(*arguments: str) -> None:
+    """Runs the command; a traceback is a bug, anything else is said."""
+    said = io.StringIO()
+    with redirect_stderr(said), redirect_stdout(io.TextIOWrapper(io.BytesIO())):
+        code = cli.run(arguments)
+    assert code in (0, 1, 2) and "Traceback" not in said.getvalue(), said.getvalue()
+    assert code != 2 or said.getvalue().startswith("error: ") or "\nerror: " in said.getvalue()
+
+
+def nothing_outside_changed(folder: Path) -> None:
+    assert (folder / "victim").read_bytes() == b"mine" and stat.S_IMODE((folder / "victim").stat().st_mode) == 0o600
+    assert {path.name for path in folder.iterdir()} <= {"tree", "state", "victim", "plan.json"}
+    assert not [path for path in (folder / "tree").rglob("*") if path.lstat().st_mode & 0o7000]
+
+
 @QUICK
 @given(st.data())
 def test_a_damaged_journal_is_said_or_ignored(data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        tree, journal = Path(name) / "tree", Journal(Path(name) / "state")
-        tree.mkdir()
-        (tree / "a.cu").write_bytes(b"first")
+    with everything() as (folder, tree, journal):
         run = apply(changes(tree, {"a.cu": b"second"}), journal, "fix")
         assert run is not None
-        folder = journal.directory / run.id
-        manifest = json.loads((folder / "manifest.json").read_text())
+        place = journal.directory / run.id
+        manifest = json.loads((place / "manifest.json").read_text())
+        paths = st.sampled_from([str(folder / "victim"), str(tree / "b.cu"), str(tree), "a.cu", "../victim", "/"])
         how = data.draw(
-            st.sampled_from(["bytes", "value", "field", "entry", "blob", "no blob", "no manifest", "state"])
+            st.sampled_from(["bytes", "value", "field", "entry", "blob", "no blob", "no manifest", "no key", "state"])
         )
         if how == "bytes":
-            (folder / "manifest.json").write_bytes(data.draw(st.binary(max_size=60)))
+            (place / "manifest.json").write_bytes(data.draw(st.binary(max_size=60)))
         elif how == "value":
-            (folder / "manifest.json").write_text(json.dumps(data.draw(VALUES)))
-        elif how == "field":
-            manifest[data.draw(st.sampled_from(sorted(manifest)))] = data.draw(VALUES)
-            (folder / "manifest.json").write_text(json.dumps(manifest))
-        elif how == "entry":
-            field, value = data.draw(st.sampled_from(sorted(manifest["entries"][0]))), data.draw(VALUES)
-            assume(field not in ("path", "link") or not isinstance(value, str))  # another path is a path
-            manifest["entries"][0][field] = value
-            (folder / "manifest.json").write_text(json.dumps(manifest))
-        elif how == "state":
-            manifest["state"] = APPLYING
-            (folder / "manifest.json").write_text(json.dumps(manifest))
-            (folder / manifest["entries"][0]["blob"]).write_bytes(data.draw(CONTENT))
+            (place / "manifest.json").write_text(json.dumps(data.draw(VALUES)))
         elif how == "blob":
-            (folder / manifest["entries"][0]["blob"]).write_bytes(data.draw(CONTENT))
+            (place / manifest["entries"][0]["blob"]).write_bytes(data.draw(CONTENT))
         elif how == "no blob":
-            (folder / manifest["entries"][0]["blob"]).unlink()
+            (place / manifest["entries"][0]["blob"]).unlink()
+        elif how == "no manifest":
+            (place / "manifest.json").unlink()
+        elif how == "no key":
+            (journal.directory / "key").write_bytes(data.draw(st.binary(max_size=40)))
         else:
-            shutil.rmtree(folder)
-        for call in (lambda: revert(journal), lambda: revert(journal, force=True), lambda: journal.find("x")):
-            try:
-                call()
-            except UserError as error:
-                assert error.title
-        assert (tree / "a.cu").read_bytes() in (b"first", b"second")
-        assert {path.name for path in Path(name).iterdir()} == {"tree", "state"}
+            row = manifest["entries"][0] if how == "entry" else manifest
+            key = "state" if how == "state" else data.draw(st.sampled_from(sorted(row)))
+            row[key] = APPLYING if how == "state" else data.draw(VALUES | paths | st.just(0o4777))
+            if data.draw(st.booleans()):  # even a seal that is right makes no path outside of the roots a file to write
+                body = {name: value for name, value in manifest.items() if name != "seal"}
+                manifest = {**body, "seal": journal_module._seal(body, (journal.directory / "key").read_bytes())}
+            (place / "manifest.json").write_text(json.dumps(manifest))
+        called("revert", "--list")
+        unfinished(journal)  # what every `fix` asks first
+        assert (tree / "a.cu").read_bytes() == b"second"  # nothing is put back unasked
+        for arguments in (("revert", run.id), ("revert",), ("revert", "--force"), ("revert", "--force", run.id)):
+            called(*arguments)
+        nothing_outside_changed(folder)
+        assert (tree / "a.cu").is_symlink() or (tree / "a.cu").read_bytes() in (b"first", b"second")
+
+
+def plan(folder: Path) -> dict[str, object]:
+    """A plan that can be applied."""
+    edit = {"path": "a.cu", "start": 0, "end": 5, "text": "second"}
+    file = {"path": "a.cu", "disk": str(folder / "tree/a.cu"), "sha256": digest(b"first")}
+    return {"plan": {"units": [{"edits": [edit]}], "files": [file]}}
+
+
+def test_the_plan_that_is_damaged_below_is_a_plan() -> None:
+    with everything() as (folder, tree, _):
+        (folder / "plan.json").write_text(json.dumps(plan(folder)))
+        called("fix", "--apply", str(folder / "plan.json"), str(tree))
+        assert (tree / "a.cu").read_bytes() == b"second"
+
+
+def places(value: object, above: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:
+    """Every place within a JSON value."""
+    yield above
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(inner, (*above, key))
+
+
+@QUICK
+@given(st.data())
+def test_a_hostile_plan_is_refused_or_stays_inside(data: st.DataObject) -> None:
+    with everything() as (folder, tree, _):
+        document: object = plan(folder)
+        (tree / "out.cu").symlink_to(folder / "victim")
+        (tree / "up").symlink_to(folder)
+        hostile = st.sampled_from(
+            [str(folder / "victim"), str(tree / "up/victim"), str(tree / "out.cu"), "/dev/zero", "a.cu", "\0", "\ud800"]
+        )
+        numbers = st.sampled_from([-1, 6, 1 << 70, True, 1.5, digest(b"mine")])
+        for _ in range(data.draw(st.integers(1, 3))):
+            place = data.draw(st.sampled_from(list(places(document))))
+            new = data.draw(VALUES | hostile | numbers)
+            if not place:
+                document = new
+                break
+            inner = document
+            for key in place[:-1]:
+                inner = inner[key]  # type: ignore[index]
+            inner[place[-1]] = new  # type: ignore[index]
+        (folder / "plan.json").write_text(json.dumps(document))
+        called("fix", "--apply", str(folder / "plan.json"), str(tree))
+        nothing_outside_changed(folder)
+        if (tree / "a.cu").read_bytes() == b"first":
+            assert {path.name for path in tree.iterdir()} == {"a.cu", "out.cu", "up"}
+
+
+@QUICK
+@given(st.binary(max_size=80) | st.integers(1, 100_000).map(lambda depth: b"[" * depth))
+def test_bytes_are_no_plan(content: bytes) -> None:
+    with everything() as (folder, tree, _):
+        (folder / "plan.json").write_bytes(content)
+        called("fix", "--apply", str(folder / "plan.json"), str(tree))
+        assert (tree / "a.cu").read_bytes() == b"first"

@@ -38,7 +38,15 @@ def reasons(path: Path, settings: ScanSettings = SETTINGS) -> dict[str, str]:
 def test_paths_are_relative_to_the_directory_and_sorted(tmp_path: Path) -> None:
     tree(tmp_path, "b/z.cu", "b/a.cuh", "a.py", "b.c", "CMakeLists.txt", "readme.md", "k.cu.jinja", "x.cmake", "x.so")
     assert found(tmp_path) == ["CMakeLists.txt", "a.py", "b.c", "b/a.cuh", "b/z.cu", "k.cu.jinja", "x.cmake"]
-    assert discover([str(tmp_path)], SETTINGS).other == 2
+    rest = discover([str(tmp_path)], SETTINGS)
+    assert (rest.other, [library.path for library in rest.libraries]) == (1, ["x.so"])
+
+
+def test_archives_in_a_directory_are_said_by_name(tmp_path: Path) -> None:
+    tree(tmp_path, "a.cu", "e.whl", "old/f.tar.gz", "notes.whl.md", "zip", "g.gz")
+    why = "an archive: name it to have it read"
+    assert reasons(tmp_path) == {"e.whl": why, "old/f.tar.gz": why}
+    assert discover([str(tmp_path)], SETTINGS).other == 3
 
 
 def test_headers_without_a_suffix_lie_below_include(tmp_path: Path) -> None:
@@ -157,10 +165,16 @@ def test_exclude_beats_even_named_files(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_hidden_directories_are_left_out_and_said(tmp_path: Path) -> None:
-    tree(tmp_path, "a.cu", ".ci/b.cu", ".c.cu", "._a.cu")
+    tree(tmp_path, "a.cu", ".tmp/b.cu", ".c.cu", "._a.cu")
     assert found(tmp_path) == [".c.cu", "a.cu"]
-    assert reasons(tmp_path) == {".ci/": "hidden directory"}
-    assert found(tmp_path / ".ci") == ["b.cu"]
+    assert reasons(tmp_path) == {".tmp/": "hidden directory"}
+    assert found(tmp_path / ".tmp") == ["b.cu"]
+
+
+def test_hidden_directories_of_builds_are_read_for_build_files(tmp_path: Path) -> None:
+    tree(tmp_path, "a.cu", ".ci/b.cu", ".ci/x/build.sh", ".github/workflows/w.yml", ".github/x.py")
+    assert found(tmp_path) == [".ci/x/build.sh", ".github/workflows/w.yml", "a.cu"]
+    assert found(tmp_path / ".ci") == ["b.cu", "x/build.sh"]
 
 
 @posix_only
@@ -176,12 +190,50 @@ def test_links_are_followed_once_and_inside_of_the_project(tmp_path: Path) -> No
     (project / "pkg/gone.py").symlink_to("nowhere.py")
     (project / "pkg/away.py").symlink_to(tmp_path / "away.py")
     tree(tmp_path, "away.py")
-    assert found(project) == ["csrc/a.cu", "pkg/away.py", "pkg/data/x.h", "pkg/m.py", "pyproject.toml"]
-    assert found(project / "pkg") == ["away.py", "data/csrc/a.cu", "data/x.h", "m.py"]
+    assert found(project) == ["csrc/a.cu", "pkg/data/x.h", "pkg/m.py", "pyproject.toml"]
+    assert found(project / "pkg") == ["data/csrc/a.cu", "data/x.h", "m.py"]
     why = reasons(project / "pkg")
+    real = os.path.realpath(tmp_path)
     assert why["gone.py"] == "broken symbolic link"
-    assert why["out/"] == why["root/"] == "symbolic link to a directory outside of the project"
-    assert why["loop/"] == "symbolic link to a directory above it"
+    assert why["away.py"] == f"symbolic link to a file outside of what is scanned: {real}/away.py"
+    assert why["out/"] == f"symbolic link to a directory outside of the project: {real}/outside"
+    assert why["root/"] == "symbolic link to a directory outside of the project: /"
+    assert why["loop/"] == f"symbolic link to a directory above it: {real}/p"
+
+
+@posix_only
+def test_a_link_to_a_file_is_followed_into_what_is_walked_only(tmp_path: Path) -> None:
+    project = tree(tmp_path / "p", "pyproject.toml", "csrc/a.cu", "csrc/notes", "pkg/m.py", "beside.cu")
+    (project / "pkg/data").symlink_to("../csrc")
+    (project / "pkg/through.cu").symlink_to("../csrc/notes")  # a folder that another link leads into
+    (project / "pkg/up.cu").symlink_to("../beside.cu")
+    (project / "pkg/near.cu").symlink_to("m.py")
+    (project / "csrc/far.cu").symlink_to("../beside.cu")
+    assert found(project / "pkg") == ["data/a.cu", "m.py", "through.cu"]
+    outside = f"symbolic link to a file outside of what is scanned: {os.path.realpath(project)}/beside.cu"
+    assert reasons(project / "pkg") == {"up.cu": outside, "data/far.cu": outside}
+    assert found(project) == ["beside.cu", "csrc/a.cu", "pkg/m.py", "pkg/through.cu", "pyproject.toml"]
+
+
+@posix_only
+def test_a_directory_named_through_a_link_is_its_own_boundary(tmp_path: Path) -> None:
+    tree(tmp_path / "real", "a.cu", "deep/notes")
+    tree(tmp_path, "real-secret.cu")
+    (tmp_path / "real/deep/b.cu").symlink_to("notes")
+    (tmp_path / "real/deep/c.cu").symlink_to("../../real-secret.cu")
+    (tmp_path / "name").symlink_to("real")
+    assert found(tmp_path / "name") == ["a.cu", "deep/b.cu"]
+    assert list(reasons(tmp_path / "name")) == ["deep/c.cu"]
+
+
+@posix_only
+def test_a_home_directory_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree(tmp_path, "private/p.cu", "got/a.cu")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "got/link").symlink_to("../private")
+    assert found(tmp_path / "got") == ["a.cu", "link/p.cu"]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert found(tmp_path / "got") == ["a.cu"]
 
 
 @posix_only

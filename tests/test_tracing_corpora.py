@@ -93,7 +93,7 @@ def test_the_message_leads_to_the_list() -> None:
 
 def test_the_consumer_is_behind_its_producer() -> None:
     report, code = _scanned("sglang-0.5.23", "flashinfer-0.7.2")
-    found = [f for f in with_consumers(report, code).findings if f.problem is Problem.DISAGREES]
+    found = [f for f in with_consumers(report, code, load()).findings if f.problem is Problem.DISAGREES]
     resolving = [f for f in found if f.path.endswith("srt/layers/flashinfer_comm_fusion.py") and f.place.line == 48]
     assert any(r.path.endswith("flashinfer/jit/comm.py") and r.line == 198 for f in resolving for r in f.related)
 

@@ -169,7 +169,7 @@ def test_an_extension_that_torch_loads(tmp_path: Path, catalog: Catalog) -> None
     (chain,) = _chains("norm", LOADED, tmp_path, catalog)
     assert _with(chain, "shut") == [("ops.py", 17), ("norm.cuh", 3)]
     assert _with(chain, "shut", "built") == [("norm.cuh", 8)]
-    assert chain.sentence.startswith("shut by 2 of 2 gates; open these together")
+    assert chain.sentence.startswith("shut by 3 of 3 gates; open these together")  # all that it builds
 
 
 def test_an_extension_of_setup_py_behind_autograd(tmp_path: Path, catalog: Catalog) -> None:

@@ -13,7 +13,7 @@ from archscan.catalog import load
 from archscan.catalog.targets import select
 from archscan.catalog.types import Catalog
 from archscan.errors import UserError
-from archscan.model.finding import Problem
+from archscan.model.finding import Problem, Reach
 from archscan.model.report import Chain, Report, Step
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.tracing.commands import read_code, trace_text, traced
@@ -184,7 +184,7 @@ def test_a_consumer_behind_its_producer_is_a_finding(
     make: Callable[..., tuple[Report, list[str]]], catalog: Catalog
 ) -> None:
     report, paths = make(trace_samples.opened(trace_samples.PRODUCER), trace_samples.CONSUMER)
-    found = with_consumers(report, read_code(paths, SETTINGS, catalog))
+    found = with_consumers(report, read_code(paths, SETTINGS, catalog), catalog)
     scores = [f.risk.score for f in found.findings]
     assert scores == sorted(scores, reverse=True)
     disagreeing = [f for f in found.findings if f.problem is Problem.DISAGREES]
@@ -195,7 +195,12 @@ def test_a_consumer_behind_its_producer_is_a_finding(
 
 def test_a_producer_that_shuts_too_is_no_disagreement(both: tuple[Report, list[str]], catalog: Catalog) -> None:
     report, paths = both
-    assert with_consumers(report, read_code(paths, SETTINGS, catalog)) == report
+    found = with_consumers(report, read_code(paths, SETTINGS, catalog), catalog)
+    assert not [f for f in found.findings if f.problem is Problem.DISAGREES]
+    led = [f for f in found.findings if f.reach is Reach.RUN]  # but steps of one chain, the caller first
+    assert {f.path for f in led} == {"part1/app/layer.py", "part1/app/settings.py"}
+    assert found.chains[0].steps[0].path in {f.path for f in led}
+    assert {f.chain for f in led} == {found.chains[0].id}
 
 
 def test_an_operator_of_a_library_is_followed_by_name(
@@ -220,3 +225,31 @@ def test_what_is_built_may_be_shut_where_nobody_runs_it(tmp_path: Path, catalog:
     report = pipeline.report(facts, select("sm120", catalog), catalog, JudgeSettings())
     (chain,) = trace("gen_mla", report, read_code([str(tmp_path)], SETTINGS, catalog))
     assert chain.sentence.startswith("let in on the way, and shut in what is built: mla.cu:2")
+
+
+def test_a_module_has_as_many_gates_in_a_trace_as_in_a_report(catalog):
+    paths = [str(Path(__file__).parents[1] / "examples" / "flashinfer")]
+    report = pipeline.report(
+        pipeline.scan(paths, catalog, SETTINGS), select("sm120", catalog), catalog, JudgeSettings()
+    )
+    (chain,) = report.chains
+    (traced,) = trace(chain.name, report, read_code(paths, SETTINGS, catalog))
+    assert chain.sentence.startswith("shut by 5 of 6 gates; ")
+    assert traced.sentence.startswith("shut by 5 of 6 gates; ")
+
+
+def test_a_trace_keeps_to_the_width(catalog):
+    paths = [str(Path(__file__).parents[1] / "examples" / "flashinfer")]
+    report = pipeline.report(
+        pipeline.scan(paths, catalog, SETTINGS), select("sm120", catalog), catalog, JudgeSettings()
+    )
+    cut = traced("trtllm_comm", report, read_code(paths, SETTINGS, catalog))
+    for width in (60, 100):
+        lines = trace_text(cut, width=width).splitlines()
+        too_long = [line for line in lines if len(line) > width and " " in line[20:].strip()]
+        assert too_long == []
+    text = " ".join(trace_text(cut).replace("│", "").split())
+    assert (
+        "61: griddep-wait is compiled out on sm_120: data can be read before it is written; to open: only toge" in text
+    )
+    assert "change it together with" not in text

@@ -8,22 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from archscan.bounded import small_file
 from archscan.catalog import messages
+from archscan.catalog.advice import compile_advice
 from archscan.catalog.architectures import compile_architectures
 from archscan.catalog.evidence import compile_evidence, overlaid
 from archscan.catalog.features import check_patterns, compile_features
+from archscan.catalog.known import compile_known
 from archscan.catalog.macros import compile_macros
 from archscan.catalog.messages import compile_messages
 from archscan.catalog.packages import compile_packages, merged
-from archscan.catalog.reading import parse, rules_directory
+from archscan.catalog.ptx_versions import compile_ptx_versions
+from archscan.catalog.reading import nearest, parse, rules_directory
 from archscan.catalog.rules import compile_rule
 from archscan.catalog.stored import keep, stored
+from archscan.catalog.toolkits import compile_toolkits
 from archscan.catalog.types import Catalog, Rule
+from archscan.documents import MAX_YAML
 from archscan.errors import UserError
 
 __all__ = ["load", "with_evidence"]
 
 # What a directory of the user can add; architectures and macros are measured and ours alone
+ADVICE = "advice.yaml"  # beside the rules, and none of them
 EXTRA_FACTS = ("features", "evidence", "messages", "packages")
 
 
@@ -44,14 +51,17 @@ class _Files:
 
     def read(self, path: Path) -> Any:
         """The content of a file; UserError where it cannot be read or is not YAML."""
-        return parse(self._data[path] if path in self._data else _bytes(path), str(path))
+        ours = rules_directory() in path.parents
+        return parse(self._data[path] if path in self._data else _bytes(path), str(path), ours)
 
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return small_file(path, MAX_YAML)
     except OSError as error:
-        raise UserError(f"{path}: cannot be read", error.strerror or "") from error
+        raise UserError(
+            f"{path}: cannot be read: {error.strerror}", "it must be a YAML file of at most 4 MB"
+        ) from error
 
 
 def load(extra_dirs: Sequence[Path] = (), kept_in: Path | None = None) -> Catalog:
@@ -62,7 +72,8 @@ def load(extra_dirs: Sequence[Path] = (), kept_in: Path | None = None) -> Catalo
     root = rules_directory()
     for directory in extra_dirs:
         if not directory.is_dir():
-            raise UserError(f"{directory}: no such directory of rules")
+            raise UserError(f"{directory}: no such directory of rules", "name one that holds *.yaml or facts/*.yaml")
+        _check_names(directory)
     files = _Files([root, *extra_dirs])
     digest = files.digest
     if kept_in is not None and (kept := stored(kept_in, digest)) is not None:
@@ -74,6 +85,16 @@ def load(extra_dirs: Sequence[Path] = (), kept_in: Path | None = None) -> Catalo
     if kept_in is not None:
         keep(kept_in, catalog)
     return catalog
+
+
+def _check_names(directory: Path) -> None:
+    """Nothing if a directory of the user holds rules, and only facts that are read."""
+    facts = sorted((directory / "facts").glob("*.yaml"))
+    for path in facts:
+        if path.stem not in EXTRA_FACTS:
+            raise UserError(f"{path}: no facts are read from a file of this name", nearest(path.stem, EXTRA_FACTS))
+    if not facts and not any(directory.glob("*.yaml")):
+        raise UserError(f"{directory} holds no rules", "rules are files DIR/*.yaml, facts are DIR/facts/*.yaml")
 
 
 def _built_in(root: Path, files: _Files) -> Catalog:
@@ -90,23 +111,28 @@ def _built_in(root: Path, files: _Files) -> Catalog:
         features=features,
         evidence=compile_evidence(files.read(facts / "evidence.yaml"), features, architectures.by_sm, "evidence.yaml"),
         rules=_rules(root, files),
+        advice=compile_advice(files.read(root / ADVICE), ADVICE),
         packages=compile_packages(files.read(facts / "packages.yaml"), "packages.yaml"),
         messages=compile_messages(files.read(facts / "messages.yaml"), "messages.yaml"),
+        known=compile_known(files.read(facts / "toolkit_names.yaml"), "toolkit_names.yaml"),
         images=architectures.images,
+        ptx_versions=compile_ptx_versions(files.read(facts / "ptx_versions.yaml"), "ptx_versions.yaml"),
+        tegra=architectures.tegra,
+        toolkits=compile_toolkits(files.read(facts / "toolkits.yaml"), "toolkits.yaml"),
     )
 
 
 def with_evidence(catalog: Catalog, paths: Sequence[Path]) -> Catalog:
-    """The catalog with evidence files of the user, which add to ours or override rows of the same id."""
+    """The catalog with the measurements of these files of the user."""
+    from archscan.catalog.measurements import compile_measurements
+
     files = _Files(())
-    for path in paths:
-        rows = compile_evidence(files.read(path), catalog.features, catalog.architectures, str(path), by_user=True)
-        catalog = replace(catalog, evidence=overlaid(catalog.evidence, rows))
-    return catalog
+    rows = [row for path in dict.fromkeys(paths) for row in compile_measurements(files.read(path), catalog, str(path))]
+    return replace(catalog, evidence=(*catalog.evidence, *rows))
 
 
 def _rules(directory: Path, files: _Files) -> dict[str, Rule]:
-    paths = sorted(directory.glob("*.yaml"))
+    paths = sorted(path for path in directory.glob("*.yaml") if path.name != ADVICE)
     return {path.stem: compile_rule(files.read(path), path.stem, path.name) for path in paths}
 
 

@@ -11,8 +11,8 @@ from archscan.catalog.types import Architecture, Limit
 from archscan.errors import UserError
 from archscan.model.target import HOST, Target, Universe
 
-ROOT_KEYS = ("sources", "images", "architectures")
-ARCHITECTURE_KEYS = ("sm", "name", "variants", "nvcc", "family", "renamed", "products", "limits")
+ROOT_KEYS = ("sources", "images", "tegra", "architectures")
+ARCHITECTURE_KEYS = ("sm", "name", "variants", "nvcc", "family", "renamed", "host", "products", "limits")
 LIMIT_KEYS = (
     "max_threads_per_block",
     "max_threads_per_sm",
@@ -46,6 +46,7 @@ class Architectures:
     by_sm: dict[int, Architecture]
     product_names: dict[str, int]
     images: dict[str, str]
+    tegra: frozenset[int] = frozenset()
 
 
 def compile_architectures(raw: Any, where: str) -> Architectures:
@@ -63,7 +64,10 @@ def compile_architectures(raw: Any, where: str) -> Architectures:
         targets += [Target(architecture.sm, suffix) for suffix in ("", *suffixes)]
     _check_families(by_sm, where)
     universe = Universe(tuple(sorted(targets)))
-    return Architectures(universe, by_sm, _product_names(by_sm, where), _images(root["images"], where))
+    tegra = frozenset(sequence(root.get("tegra"), where))
+    if not tegra <= by_sm.keys():
+        raise UserError(f"{where}: tegra names an unknown SM: {sorted(tegra - by_sm.keys())[0]}")
+    return Architectures(universe, by_sm, _product_names(by_sm, where), _images(root["images"], where), tegra)
 
 
 def _architecture(entry: dict[str, Any], sources: dict[str, str], where: str) -> Architecture:
@@ -82,6 +86,7 @@ def _architecture(entry: dict[str, Any], sources: dict[str, str], where: str) ->
         renamed=_limit(entry["renamed"], sources, f"{place}: renamed").value if "renamed" in entry else None,
         limits={key: _limit(value, sources, f"{place}: {key}") for key, value in limits.items()},
         nvcc=text(entry.get("nvcc", ""), place),
+        host=text(entry.get("host", ""), place),
     )
 
 

@@ -6,6 +6,7 @@ import ctypes
 import subprocess
 
 from archscan.errors import UserError
+from archscan.programs import program
 
 # cuda.h: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 _MAJOR, _MINOR = 75, 76
@@ -14,7 +15,7 @@ _LIBRARIES = ("libcuda.so.1", "libcuda.so", "nvcuda.dll")
 
 def native_sm() -> int:
     """The SM of the GPU in this machine; UserError if there is none, or several that differ."""
-    found = sorted(set(_from_driver() or _from_nvidia_smi()))
+    found = sorted(set(from_driver() or _from_nvidia_smi()))
     if not found:
         raise UserError("no NVIDIA GPU was found in this machine", "name a target instead: --target sm_120")
     if len(found) > 1:
@@ -23,7 +24,7 @@ def native_sm() -> int:
     return found[0]
 
 
-def _from_driver() -> list[int]:
+def from_driver() -> list[int]:
     """The SMs of the devices that libcuda shows (CUDA_VISIBLE_DEVICES counts); empty without a driver."""
     driver = next((library for name in _LIBRARIES if (library := _open(name)) is not None), None)
     count = ctypes.c_int(0)
@@ -50,7 +51,10 @@ def _capability(driver: ctypes.CDLL, ordinal: int) -> int | None:
 
 
 def _from_nvidia_smi() -> list[int]:
-    command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    found = program("nvidia-smi")
+    if found is None:
+        return []
+    command = [found, "--query-gpu=compute_cap", "--format=csv,noheader"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -15,6 +15,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "facades": ("name", "compares", "when", "gives"),
     "predicates": ("name", "when", "constant"),
     "wrappers": ("name",),
+    "decorators": ("name",),
     "registries": ("name", "form", "encoding", "layer", "message", "minimum", "maximum"),
     "cuda_capability_sources": ("name", "gives"),
     "check_macros": ("name", "condition", "effect"),
@@ -24,6 +25,11 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "jit_builders": ("name",),
     "generations": ("name", "first", "last"),
     "kernel_families": ("name", "pattern", "majors"),
+    "operations": ("name", "subject"),
+    "loaders": ("name", "libraries", "chooses", "variable", "cases"),
+    "first_use": ("name", "builds", "variable", "needs", "compilers", "cache"),
+    "releases": ("name", "version", "holds"),
+    "variables": ("name", "says", "form"),
 }
 GIVES = ("pair", "major", "minor", "sm", "arch", "properties", "target", "text")
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from archscan import documents
 from archscan.errors import UserError
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -31,15 +32,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"known: {', '.join(words)}" if words and len(words) <= 20 else ""
 
 
-def parse(data: bytes, name: str) -> Any:
-    """The content of a YAML file; UserError where it is not YAML."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+def parse(data: bytes, name: str, trusted: bool = False) -> Any:
+    """The content of a YAML file, ours if it is `trusted`; UserError where it is not YAML."""
     try:
-        return yaml.load(data, Loader=loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UserError(f"{name}: not valid YAML", str(error).replace("\n", " ")) from error
+        return documents.yaml(data, trusted)
+    except ValueError as error:
+        raise UserError(f"{name}: not valid YAML", str(error)) from error
 
 
 def mapping(value: Any, where: str) -> dict[str, Any]:

@@ -133,6 +133,23 @@ class Recogniser:
         return re.compile(rf"(?<![a-z])(?:{words or '(?!)'})(?![a-z])")
 
 
+_PREPROCESSOR = re.compile(rb"^[ \t]*#(?:[^\n\\]|\\.)*", re.M | re.S)
+
+
+def asm_texts(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The texts of asm statements with their offsets: adjacent literals joined, what a macro inserts as "0"."""
+    _, text, runs = _split(data)
+    for start, end in runs:
+        if _ASM.search(text, max(0, start - 80), start) is not None:
+            yield start, _joined(text[start:end])
+
+
+def blank_literals(data: bytes) -> bytes:
+    """The code with comments, literals and directives blanked; offsets and lines stay."""
+    code, _, _ = _split(data)
+    return _blanked(code, [match.span() for match in _PREPROCESSOR.finditer(code)]) if b"#" in code else code
+
+
 _Span = tuple[int, int]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from archscan.catalog.reading import check_keys, mapping, one_of, text, texts
 from archscan.catalog.types import Rule
 from archscan.errors import UserError
-from archscan.model.finding import Advice, Consequence, Problem
+from archscan.model.finding import Advice, Consequence, Intent, Problem
 from archscan.model.gate import Kind, Layer
 
 KEYS = (
@@ -45,9 +45,11 @@ MATCHABLE: dict[str, tuple[str, ...]] = {
     "consequence": _values(Consequence),
     "advice": _values(Advice),
     "effect": ("nothing", "refusal", "fallback"),
-    "why": ("missed", "refused", "sibling", "shadowed", "unsuited", ""),
+    "why": ("missed", "refused", "sibling", "shadowed", "unsuited", "stopped", ""),
     "obstacle": ("instruction", "suffix", "images", "resource", ""),
-    "guards": ("workaround", "rest", "arm"),
+    "guards": ("rest", "arm"),
+    "intent": _values(Intent),
+    "images": ("missing", "suffix-only", "jit-only", "hollow", "trap"),  # what is wrong with a compiled library
 }
 
 

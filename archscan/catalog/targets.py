@@ -23,11 +23,18 @@ _BARE_GEFORCE = re.compile(r"[2-5]0[5-9]0(?:ti)?")
 
 def select(text: str, catalog: Catalog, against: Sequence[str] = ()) -> Selection:
     """The target that `text` names, with its peers. UserError, with the nearest name, where nothing is named."""
+    if "," in text:
+        raise UserError(f'one target at a time, not "{text}"', f"`archscan matrix --target {text}` shows several")
     target, exact = resolve(text, catalog)
     universe = catalog.universe
     everything = universe.variants(target.sm)
     variants = (target,) if exact else everything
     own = universe.mask(variants)  # with a suffix the other variants of the chip are targets like any other
+    peers = _peers(against, catalog) & ~own & universe.device
+    if not peers:
+        raise UserError(
+            f"{target.name} is judged against itself alone", "name other GPUs with --against, or leave it out"
+        )
     since = 90 if target.major >= 9 else 80
     return Selection(
         name=target.name,
@@ -35,7 +42,7 @@ def select(text: str, catalog: Catalog, against: Sequence[str] = ()) -> Selectio
         variants=variants,
         exact=exact,
         mask=universe.mask(variants),
-        peers=_peers(against, catalog) & ~own & universe.device,
+        peers=peers,
         contemporaries=universe.mask(t for t in universe.targets if t.sm >= since),
         family=catalog.architectures[target.sm].family,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from archscan.model.finding import Evidence
+from archscan.model.finding import Advice, Consequence, Evidence, Level
 from archscan.model.target import Target, Universe
 
 
@@ -30,6 +30,7 @@ class Architecture:
     renamed: int | None  # the number that other toolkits know the same chip by
     limits: dict[str, Limit]  # smem_per_block_optin_bytes, max_threads_per_sm, ... (keys of sm_limits.json)
     nvcc: str = ""  # first and last toolkit that compiles for it: "12.8-", "-12.9"
+    host: str = ""  # the only processor that it comes with ("" = several)
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,18 @@ class EvidenceRow:
     evidence: Evidence
     contradicts: str = ""  # key that the sides of a contested fact share
     names: tuple[str, ...] = ()  # beginnings of the macros it speaks of; none = any code
+    probed: int = 0  # the SM that `archscan probe` ran it on; 0 = somebody wrote it down
+
+
+@dataclass(frozen=True, slots=True)
+class PtxVersion:
+    """A version of PTX, and what it needs."""
+
+    version: str
+    cuda: str  # first toolkit that writes it
+    driver: int  # first branch of drivers that compiles it
+    source: str
+    confidence: str
 
 
 @dataclass(frozen=True)
@@ -151,6 +164,122 @@ class Rule:
     tags: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """One release of CUDA: what its nvcc compiles for, and the PTX that it writes."""
+
+    release: str  # "12.8"
+    ptx_isa: str
+    driver: int | None  # branch of the driver that reads this PTX; None = not looked up
+    accepts: frozenset[str]  # "90", "90a"
+    deprecated: frozenset[str]
+    source: str
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The release as numbers."""
+        return version_of(self.release)
+
+    def takes(self, target: Target) -> bool:
+        """Whether nvcc compiles for a target."""
+        return f"{target.sm}{target.suffix}" in self.accepts
+
+    @property
+    def plain(self) -> tuple[int, ...]:
+        """The SMs it compiles for, ascending."""
+        return tuple(sorted(int(name) for name in self.accepts if name.isdigit()))
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """A version such as 12.8.1 as numbers; what is no number ends it."""
+    found = re.match(r"\d+(?:\.\d+)*", text.strip())
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedList:
+    """What names such as Ampere stand for from some version of a program on, and the entries it takes (empty: any)."""
+
+    since: str
+    names: dict[str, str]
+    accepts: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Toolkits:
+    """Every release of CUDA that is known, and the named lists of nvcc, CMake and torch."""
+
+    rows: tuple[Toolkit, ...]
+    words: dict[str, dict[str, str]]  # native, all, all-major -> program -> meaning
+    torch: tuple[NamedList, ...]
+    cmake: tuple[NamedList, ...]
+
+    def at(self, release: str) -> Toolkit:
+        """The toolkit of a release, or the newest before it, else the oldest; of none the newest."""
+        asked = version_of(release or self.rows[-1].release)[:2]
+        return next((row for row in reversed(self.rows) if row.version <= asked), self.rows[0])
+
+    def first_for(self, target: Target) -> str:
+        """The first release that compiles for a target; empty where none does."""
+        return next((row.release for row in self.rows if row.takes(target)), "")
+
+    def last_for(self, target: Target) -> str:
+        """The last release that compiles for a target; empty where the newest does, or none."""
+        if self.rows[-1].takes(target):
+            return ""
+        return next((row.release for row in reversed(self.rows) if row.takes(target)), "")
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """What every target has: functions of the toolkit's headers, names of the C++ library, plain instructions."""
+
+    functions: frozenset[str] = frozenset()
+    name_patterns: tuple[str, ...] = ()
+    members: frozenset[str] = frozenset()
+    instruction_patterns: tuple[str, ...] = ()
+    source: str = ""
+
+    def has_name(self, name: str) -> bool:
+        """Whether a function, type or name with its namespaces is everywhere."""
+        return name in self.functions or self._names.fullmatch(name) is not None
+
+    def has_instruction(self, mnemonic: str) -> bool:
+        """Whether an instruction with its modifiers is everywhere."""
+        return self._instructions.fullmatch(mnemonic) is not None
+
+    @cached_property
+    def _names(self) -> re.Pattern[str]:
+        return re.compile("|".join(f"(?:{p})" for p in self.name_patterns) or "(?!)")
+
+    @cached_property
+    def _instructions(self) -> re.Pattern[str]:
+        return re.compile("|".join(f"(?:{p})" for p in self.instruction_patterns) or "(?!)")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How often a row of advice was right over labelled findings."""
+
+    right: float
+    of: int
+    date: str
+
+
+@dataclass(frozen=True)
+class AdviceRow:
+    """One row of rules/advice.yaml: when it applies, what it advises, and how often that was right."""
+
+    id: str
+    when: dict[str, frozenset[str]]  # capability, intent, relation, problem; "with" and "without" circumstances
+    advice: Advice
+    why: str
+    page: str
+    today: Consequence | None = None  # the outcome it leaves standing, where that is not what the target gets
+    severity: Level | None = None
+    rate: Rate | None = None
+
+
 @dataclass(frozen=True)
 class Catalog:
     """All of it. Made once per run by `archscan.catalog.load`."""
@@ -165,7 +294,12 @@ class Catalog:
     packages: dict[str, object]  # rules/facts/packages.yaml, checked: facades, predicates, capability sources
     messages: tuple[dict[str, object], ...]  # rules/facts/messages.yaml: error families people paste
     digest: str = ""  # of every file read; part of cache keys
+    advice: tuple[AdviceRow, ...] = ()  # rules/advice.yaml, in the order in which it is asked
+    known: KnownNames = field(default_factory=KnownNames)  # rules/facts/toolkit_names.yaml
     images: dict[str, str] = field(default_factory=dict)  # cubin_a -> this-sm; see architectures.loads
+    ptx_versions: dict[str, PtxVersion] = field(default_factory=dict)
+    tegra: frozenset[int] = frozenset()  # SMs that code of desktop parts of the same major may not load on
+    toolkits: Toolkits = field(default_factory=lambda: Toolkits((), {}, (), ()))
 
     @cached_property
     def generations(self) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +12,23 @@ from pathlib import Path
 from archscan.catalog.types import Catalog
 from archscan.engine import indexes
 from archscan.errors import UserError
-from archscan.fixing.apply import Change, apply, recover, revert
+from archscan.fixing.apply import Change, apply, revert
 from archscan.fixing.caches import FoundCache, clear, found_caches, known_caches
 from archscan.fixing.distribution import distribution_of
-from archscan.fixing.journal import Journal, Run, digest
+from archscan.fixing.journal import APPLYING, Journal, Run, digest
 from archscan.fixing.patch import patch
-from archscan.fixing.plan import FixOptions, Plan, plan
+from archscan.fixing.plan import SETTLED, FixOptions, Plan, Unit, plan
 from archscan.fixing.proposal import applied
 from archscan.fixing.prove import Workbench
-from archscan.fixing.saved import edited, read_plan
+from archscan.fixing.saved import read_plan
 from archscan.fixing.verify import Verification, verify
 from archscan.frontends.protocol import Context, located
 from archscan.frontends.registry import front_ends
 from archscan.model.facts import Source
 from archscan.model.report import Report
 from archscan.model.settings import ScanSettings
+from archscan.reporting.words import visible
+from archscan.sealed import plain
 from archscan.sources import discover
 
 
@@ -37,6 +38,7 @@ class FixOutcome:
 
     plan: Plan
     diff: bytes
+    shown: bytes  # what is held back for safety, as comments: no tool takes it for a patch
     changes: tuple[Change, ...]
     disks: Mapping[str, str]  # reported path -> where it lies
     verifications: tuple[Verification, ...] = ()
@@ -56,7 +58,7 @@ def workbench(paths: Sequence[str], catalog: Catalog, settings: ScanSettings) ->
     discovery = discover(paths, settings)
     context = Context(catalog, settings)
     indexed = (
-        (one.path, name, located(pickle.loads(blob), one.outcome.disk))
+        (one.path, name, located(plain(blob), one.outcome.disk))
         for one in indexes(discovery, context)
         if isinstance(one.outcome, Source)
         for name, blob in one.indexes
@@ -76,12 +78,25 @@ def fix(report: Report, catalog: Catalog, bench: Workbench, options: FixOptions,
     return FixOutcome(
         plan=made,
         diff=patch({_shown(s.disk, p): (s.data, after[p]) for p, s in before.items()}),
+        shown=b"".join(_commented(unit, bench) for unit in made.shown),
         changes=tuple(Change(Path(s.disk), digest(s.data), after[p]) for p, s in before.items()),
         disks={path: source.disk for path, source in before.items()},
         verifications=checked,
         caches=_stale(made),
         notes=_distribution_notes(before[p].disk for p in before),
     )
+
+
+def _commented(unit: Unit, bench: Workbench) -> bytes:
+    """The diff of a unit that only --unsafe writes, with its reasons, every line a comment."""
+    files = {}
+    for path in sorted({edit.path for edit in unit.edits}):
+        source = bench.source(path)
+        after = applied(source.data, tuple(edit for edit in unit.edits if edit.path == path))
+        files[_shown(source.disk, path) if source.disk else path] = (source.data, after)
+    said = [f"unsafe, needs --unsafe: {visible(unit.title)}", *(f"why: {visible(reason)}" for reason in unit.reasons)]
+    lines = [*(line.encode("utf-8", "backslashreplace") for line in said), *patch(files).splitlines()]
+    return b"".join(b"# " + line + b"\n" for line in lines)
 
 
 def chain_ids(report: Report, name: str) -> frozenset[str]:
@@ -94,15 +109,20 @@ def chain_ids(report: Report, name: str) -> frozenset[str]:
     return found
 
 
-def write(outcome: FixOutcome, journal: Journal) -> Run | None:
-    """The journalled run, or None if the files hold these bytes already."""
-    return apply(outcome.changes, journal, "; ".join(unit.title for unit in outcome.plan.units))
+def write(outcome: FixOutcome, journal: Journal, paths: Sequence[str]) -> Run | None:
+    """The journalled run, which touches nothing outside of `paths`, or None if the files hold these bytes already."""
+    return apply(outcome.changes, journal, "; ".join(unit.title for unit in outcome.plan.units), _roots(paths))
 
 
-def apply_saved(path: Path, journal: Journal) -> Run | None:
-    """Writes a saved plan, if every file still has the digest it was made from."""
-    saved = read_plan(path)
-    return apply([Change(one.disk, one.before, edited(one)) for one in saved], journal, f"plan {path.name}")
+def apply_saved(path: Path, journal: Journal, paths: Sequence[str]) -> Run | None:
+    """Writes a saved plan below `paths`, if every file still has the digest it was made from."""
+    roots = _roots(paths)
+    return apply(read_plan(path, roots), journal, f"plan {path.name}", roots)
+
+
+def _roots(paths: Sequence[str]) -> list[Path]:
+    """The directories that a run on `paths` may touch."""
+    return [path if path.is_dir() else path.parent for path in map(Path, paths or (".",))]
 
 
 def undo(run_id: str | None, force: bool, journal: Journal) -> Run:
@@ -110,10 +130,25 @@ def undo(run_id: str | None, force: bool, journal: Journal) -> Run:
     return revert(journal, run_id, force)
 
 
-def interrupted(journal: Journal) -> tuple[Run, ...]:
-    """Runs that were killed half way and are rolled back now."""
+def unfinished(journal: Journal) -> list[str]:
+    """What the journal holds that needs a person: runs that were interrupted, with what finishes them; damaged ones."""
+    lines = []
+    for run in journal.runs():
+        if run.state == APPLYING:
+            files = ", ".join(entry.path for entry in run.entries[:4]) + (", …" if len(run.entries) > 4 else "")
+            lines.append(f"fix run {run.id} was interrupted: `archscan revert {run.id}` gives {files} the old bytes")
+    lines += [f"fix run {one.id} is left alone: {one.why} (see {one.place})" for one in journal.damaged()]
+    return lines
+
+
+def put_aside(journal: Journal) -> list[str]:
+    """Moves damaged runs out of the way, and says where they are."""
+    if not journal.damaged():
+        return []
     with journal.locked():
-        return recover(journal)
+        return [
+            f"fix run {one.id} was set aside: {one.why} (see {journal.set_aside(one.id)})" for one in journal.damaged()
+        ]
 
 
 def clear_caches(caches: Sequence[FoundCache]) -> int:
@@ -133,6 +168,10 @@ def summary(outcome: FixOutcome) -> list[str]:
         lines.append(f"verified {one.path}:{one.line} on {one.target}: {one.verdict} ({one.how}): {one.detail}")
     for (reason, flag), count in Counter((h.reason, h.flag) for h in outcome.plan.held_back).items():
         release = f" (release with {flag})" if flag else ""
+        if reason == SETTLED:
+            halves = "1 other half needs" if count == 1 else f"{count} other halves need"
+            lines.append(f"{halves} no edit once these gates open")
+            continue
         lines.append(f"held back: {count} finding{'s' if count > 1 else ''}: {reason}{release}")
     lines += outcome.notes
     for found in outcome.caches:

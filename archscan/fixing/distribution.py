@@ -6,6 +6,8 @@ import csv
 from functools import lru_cache
 from pathlib import Path
 
+from archscan.bounded import small_file
+
 
 def distribution_of(path: Path) -> str | None:
     """`flashinfer-python 0.6.2` for a file that a RECORD lists, or None."""
@@ -19,6 +21,9 @@ def distribution_of(path: Path) -> str | None:
     return None
 
 
+_MOST = 64 << 20  # bytes of a RECORD: the largest known has 3 million
+
+
 @lru_cache(maxsize=64)
 def _owners(folder: Path) -> dict[str, str]:
     """path below `folder` -> "name version", from every RECORD in it; {} if it holds no distributions."""
@@ -26,7 +31,8 @@ def _owners(folder: Path) -> dict[str, str]:
     for record in sorted(folder.glob("*.dist-info/RECORD")):
         name, _, version = record.parent.name.removesuffix(".dist-info").rpartition("-")
         try:
-            rows = csv.reader(record.read_text(encoding="utf-8", errors="replace").splitlines())
+            text = small_file(record, _MOST).decode("utf-8", "replace")
+            rows = csv.reader(text.splitlines())
             owners.update((row[0], f"{name} {version}") for row in rows if row)
         except (OSError, csv.Error):
             continue

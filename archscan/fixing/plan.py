@@ -15,9 +15,10 @@ from archscan.fixing.preprocessor import close_proposals, open_proposals
 from archscan.fixing.proposal import Proposal, applied
 from archscan.fixing.prove import Proof, Want, Workbench, prove
 from archscan.fixing.python_source import PythonFile, python_close, python_open
+from archscan.fixing.second import truth
 from archscan.judge.needs.images import loaded, picked_images
-from archscan.model.finding import Advice, Edit, Finding, Fix, Level, Problem
-from archscan.model.gate import Gate, Kind, Layer, Role
+from archscan.model.finding import Advice, Capability, Edit, Finding, Fix, Level, Problem
+from archscan.model.gate import Does, Gate, Kind, Layer, Role
 from archscan.model.target import Selection
 
 _TRIES = 24  # proposals looked at for one gate
@@ -72,6 +73,7 @@ class Plan:
     selection: Selection
     units: tuple[Unit, ...]
     held_back: tuple[HeldBack, ...]
+    shown: tuple[Unit, ...] = ()  # proven, but written with --unsafe only
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -83,6 +85,7 @@ def plan(
 ) -> Plan:
     """The units that may be written under `options`; every other candidate is held back with its reason."""
     units: list[Unit] = []
+    unsafe: list[Unit] = []
     held: list[HeldBack] = []
     for members in _units(findings, options):
         held += [HeldBack(finding, reason) for finding in members if (reason := never_fixed(finding))]
@@ -93,14 +96,19 @@ def plan(
         if isinstance(made, str):
             held += [HeldBack(finding, made) for finding in able]
             continue
-        made = _weighed(made, findings, bench)
+        made = _weighed(made, findings, catalog, bench)
         if made.safe or options.unsafe:
             units.append(made)
         else:
-            reason = f"not safe: {'; '.join(made.reasons)}"
-            held += [HeldBack(finding, reason, "--unsafe") for finding in able]
+            unsafe.append(made)
     kept, dropped = _proven_whole(units, catalog, bench)
-    return Plan(selection, kept, (*held, *dropped))
+    shown, refuted = _proven_whole(unsafe, catalog, bench)
+    held += [
+        HeldBack(finding, f"not safe: {'; '.join(unit.reasons)}", "--unsafe")
+        for unit in shown
+        for finding in unit.findings
+    ]
+    return Plan(selection, kept, (*held, *dropped, *refuted), shown)
 
 
 def _proven_whole(
@@ -146,7 +154,7 @@ def fix_for(
     made = _made((finding,), findings, selection, catalog, bench, FixOptions())
     if isinstance(made, str):
         return None
-    made = _weighed(made, findings, bench)
+    made = _weighed(made, findings, catalog, bench)
     return Fix(made.title, made.safe, made.edits, made.reasons, made.opens)
 
 
@@ -162,15 +170,33 @@ def never_fixed(finding: Finding) -> str:
     """Why a finding never gets an edit, or ""."""
     if finding.advice is Advice.LEAVE:
         return "right as it is"
+    if finding.binary is not None:
+        return "a compiled library has to be built anew"
+    if finding.advice is Advice.INVESTIGATE:
+        return "nothing measured says what would happen if it were opened"
     if finding.risk.level is Level.BLOCKED or finding.advice is Advice.WIDEN_UNSAFE_COMPILE:
         return "it would not assemble on the target"
     if finding.problem is Problem.DISAGREES:
-        return "settled by the gates it is paired with"
+        return SETTLED
     if finding.origin in ("vendored", "generated"):
         return f"{finding.origin} code: change it where it comes from"
     if finding.gate.layer in (Layer.HOST, Layer.DEVICE):
         return f"{finding.gate.layer.value} code is reported only"
+    if finding.problem is Problem.OVER_ADMITTED and _ends_in_silence(finding):
+        return "closing it would end in silence: what the target would get refuses nothing"
     return _REPORT_ONLY.get(finding.gate.kind, "")
+
+
+SETTLED = "settled by the gates it is paired with"
+_LOUD = frozenset({Does.ERRORS, Does.RAISES, Does.TRAPS, Does.ASSERTS})
+
+
+def _ends_in_silence(finding: Finding) -> bool:
+    """Whether the target, shut out of the arm, would get nothing, a constant, or what follows without a word."""
+    gate = finding.gate
+    later = gate.arms[finding.arm + 1 :] if finding.arm >= 0 else ()
+    lands = next((arm.effect for arm in later if arm.is_else or not arm.own.yes), gate.rest)
+    return lands.does not in _LOUD and lands.does is not Does.WORK
 
 
 def _units(findings: Sequence[Finding], options: FixOptions) -> Iterator[tuple[Finding, ...]]:
@@ -236,7 +262,7 @@ def _make_unit(
     reaches = [Reach.WIDEN] if options.widen else [Reach.FAMILY] if options.family else [Reach.EXACT, Reach.FAMILY]
     why = "no edit is known for this form"
     for reach in reaches:
-        result = _at_reach(members, selection, catalog, bench, reach)
+        result = _at_reach(members, selection, catalog, bench, reach, bool(options.chains))
         if isinstance(result, Unit):
             return result
         why = result
@@ -244,12 +270,17 @@ def _make_unit(
 
 
 def _at_reach(
-    members: tuple[Finding, ...], selection: Selection, catalog: Catalog, bench: Workbench, reach: Reach
+    members: tuple[Finding, ...],
+    selection: Selection,
+    catalog: Catalog,
+    bench: Workbench,
+    reach: Reach,
+    alone: bool,  # a chain was asked for: what else its gates guard is none of it
 ) -> Unit | str:
     if why := next(filter(None, (_foreign_code(f, selection, catalog, bench) for f in members)), ""):
         return why
     edits: tuple[Edit, ...] = ()
-    only = _chain_names(members)
+    only = _chain_names(members) if alone else frozenset()
     mask = 0
     for finding, want in zip(members, _wants(members), strict=True):
         admitted = _admission(finding, selection, catalog, reach)
@@ -361,10 +392,14 @@ def _usable(finding: Finding, catalog: Catalog) -> int:
     return mask
 
 
-def _weighed(unit: Unit, findings: Sequence[Finding], bench: Workbench) -> Unit:
-    """The unit with its safety: safe is earned, every reason against it is named."""
+def _weighed(unit: Unit, findings: Sequence[Finding], catalog: Catalog, bench: Workbench) -> Unit:
+    """The unit with its safety: safe is earned, every reason against it is named. The one place that decides."""
     members = unit.findings
     reasons = [_WHY_UNSAFE[f.advice] for f in members if f.advice in _WHY_UNSAFE]
+    if any(f.capability is not Capability.CAN for f in members):
+        reasons.append(_UNKNOWN if all(f.problem is Problem.EXCLUDED for f in members) else _CLOSES)
+    elif not _is_confirmed(unit, catalog, bench):
+        reasons.append(_UNCHECKED)
     if any(f.risk.level in (Level.HIGH, Level.BLOCKED) and f.problem is Problem.EXCLUDED for f in members):
         reasons.append("the risk is high")
     if any(f.origin == "test" for f in members):
@@ -380,10 +415,17 @@ def _weighed(unit: Unit, findings: Sequence[Finding], bench: Workbench) -> Unit:
     ]
     if missing:
         reasons.append(f"the other half of the pair stays shut: {', '.join(missing[:6])}")
+    reasons.append(_UNMEASURED)
     distinct_reasons = tuple(dict.fromkeys(reasons))
     return replace(unit, safe=not distinct_reasons, reasons=distinct_reasons)
 
 
+# The proof evaluates with what made the proposal, and fixes that were called safe turned build errors into silent zeros
+_UNCHECKED = "its condition was checked by nothing but what proposed it"
+# Of 19 that were called safe in packages nobody had looked at, 2 were right (tests/data/labels)
+_UNMEASURED = "too few that looked like it were right"
+_UNKNOWN = "not everything behind it is known to run there"
+_CLOSES = "it takes code away from the target"
 _WHY_UNSAFE = {
     Advice.PAIR: "right only together with the other half",
     Advice.WIDEN_PERF_RISK: "there is evidence of loss",
@@ -393,6 +435,26 @@ _WHY_UNSAFE = {
 }
 
 
+def _is_confirmed(unit: Unit, catalog: Catalog, bench: Workbench) -> bool:
+    """Whether a second evaluator gives the announced answer for the edited `#if`, and the old one elsewhere."""
+    cuda = bench.context.settings.cuda
+    names = catalog.universe.by_name
+    opened = catalog.universe.mask(names[name] for name in unit.opens)
+    after = bench.after(_edited(bench, unit.edits), whole=False)
+    for finding in unit.findings:
+        if finding.gate.layer is not Layer.PREPROCESSOR or finding.arm < 0:
+            return False
+        line = finding.gate.place.line  # a condition is edited within its lines
+        moved = [g for facts in after.get(finding.path, []) for g in facts.gates if g.place.line == line]
+        if len(moved) != 1 or len(moved[0].arms) != len(finding.gate.arms):
+            return False
+        conditions = (finding.gate.arms[finding.arm].condition, moved[0].arms[finding.arm].condition)
+        before, now = (truth(text, catalog.universe, catalog.macros, cuda) for text in conditions)
+        if before is None or now is None or now != before | opened:
+            return False
+    return True
+
+
 def _loses_comment(edit: Edit, bench: Workbench) -> bool:
     old = bench.source(edit.path).data[edit.start : edit.end]
     pattern = rb"#[^\n]*" if edit.path.endswith((".py", ".cmake", ".txt")) else rb"//[^\n]*|/\*.*?\*/"
@@ -400,7 +462,10 @@ def _loses_comment(edit: Edit, bench: Workbench) -> bool:
 
 
 def _chain_names(members: Sequence[Finding]) -> frozenset[str]:
-    """Functions that build what opens: where a condition guards others too, only statements that name one open."""
+    """Functions that build what opens: where a condition guards others too, only statements that name one open.
+
+    For a chain alone: a gate is judged for all that it guards, so that a fix of all would open the rest the next time.
+    """
     return frozenset(f.function for f in members if f.gate.kind is Kind.KEYWORD_LIST and f.function)
 
 
@@ -419,7 +484,7 @@ def _binder(bench: Workbench) -> Callable[[str, str], bool]:
 
     def binds(module: str, name: str) -> bool:
         last = module.rsplit(".", 1)[-1]
-        word = re.escape(name.encode())
+        word = re.escape(name.encode("utf-8", "surrogateescape"))
         pattern = re.compile(rb"(?m)^(?:def\s+" + word + rb"\b|(?:\w+\s*=\s*)*" + word + rb"\s*[:=])")
         near = (path for path in bench.sources() if path.endswith(f"{last}.py") or f"{last}/" in path)
         return any(pattern.search(bench.source(path).data) for path in near if path.endswith(".py"))

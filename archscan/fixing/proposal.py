@@ -27,7 +27,7 @@ def applied(data: bytes, edits: tuple[Edit, ...]) -> bytes:
     for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
         if edit.end > last:
             raise ValueError(f"edits overlap at byte {edit.start}")
-        data = data[: edit.start] + edit.text.encode() + data[edit.end :]
+        data = data[: edit.start] + edit.data + data[edit.end :]
         last = edit.start
     return data
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from archscan.engine import without_collector
-from archscan.frontends.protocol import Context, FrontEnd
+from archscan.frontends.protocol import Context, FrontEnd, facts_of
 from archscan.model.facts import FileFacts, Source
 from archscan.model.finding import Edit
 from archscan.model.gate import Arm, Gate
@@ -35,7 +36,7 @@ class Workbench:
     ) -> None:
         """`indexed`: (path, front end's name, index) of every file, where a scan has made them already."""
         self._front_ends = front_ends
-        self._context = context
+        self.context = context
         self._unread = {one.path: one for one in unread}
         self._indexes: list[dict[str, Any]] = [{} for _ in front_ends]
         with without_collector():
@@ -96,25 +97,28 @@ class Workbench:
         return [
             project
             if front_end.name == "cuda" or not data.keys() & known.keys()
-            else front_end.link(known, self._context)
+            else front_end.link(known, self.context)
             for front_end, known, project in rows
         ]
 
     def _add(self, source: Source, indexes: list[dict[str, Any]]) -> None:
         for front_end, known in zip(self._front_ends, indexes, strict=True):
-            if front_end.wants(source.path):
-                index = front_end.index(source, self._context)
-                if index is not None:
-                    known[source.path] = index
+            with contextlib.suppress(Exception):  # what cannot be read has no gates, and no edit that rests on them
+                if front_end.wants(source.path):
+                    index = front_end.index(source, self.context)
+                    if index is not None:
+                        known[source.path] = index
 
     def _linked(self, indexes: list[dict[str, Any]]) -> list[Any]:
         pairs = zip(self._front_ends, indexes, strict=True)
-        return [front_end.link(known, self._context) for front_end, known in pairs]
+        return [front_end.link(known, self.context) for front_end, known in pairs]
 
     def _facts(self, indexes: list[dict[str, Any]], projects: list[Any], path: str) -> list[FileFacts]:
         rows = zip(self._front_ends, indexes, projects, strict=True)
         return [
-            front_end.gates(known[path], project, self._context) for front_end, known, project in rows if path in known
+            facts_of(path, front_end, known[path], project, self.context)
+            for front_end, known, project in rows
+            if path in known
         ]
 
 
@@ -212,12 +216,12 @@ class _Positions:
         self._edits = sorted(edits, key=lambda e: e.start)
 
     def start(self, offset: int) -> int:
-        return offset + sum(len(e.text.encode()) - (e.end - e.start) for e in self._edits if e.end <= offset)
+        return offset + sum(len(e.data) - (e.end - e.start) for e in self._edits if e.end <= offset)
 
     def nearest(self, gate: Gate, new: Mapping[tuple[Any, Any, int], Gate]) -> Gate | None:
         """The gate of the same kind nearest to where this one must be, if an edit touched its place."""
         wanted = self.start(gate.place.start)
-        reach = sum(len(e.text.encode()) + (e.end - e.start) for e in self._edits)
+        reach = sum(len(e.data) + (e.end - e.start) for e in self._edits)
         near = [
             g
             for (kind, layer, at), g in new.items()

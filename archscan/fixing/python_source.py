@@ -81,8 +81,9 @@ def _asked(path: str, atom: Node, admission: Admission) -> Iterator[Proposal]:
     arguments = atom.child_by_field_name("arguments") if atom.type == "call" else None
     constants = [node for node in arguments.named_children if _is_constant(node)] if arguments is not None else []
     for constant in constants[-1:]:
-        before = (_text(atom).encode())[: constant.start_byte - atom.start_byte].decode()
-        after = (_text(atom).encode())[constant.end_byte - atom.start_byte :].decode()
+        text = atom.text or b""
+        before = text[: constant.start_byte - atom.start_byte].decode("utf-8", "surrogateescape")
+        after = text[constant.end_byte - atom.start_byte :].decode("utf-8", "surrogateescape")
         for spelt in _spellings(_text(constant), admission):
             for items in ((spelt[0],), spelt):
                 edit = _or_edit(path, atom, [f"{before}{item}{after}" for item in items])
@@ -319,7 +320,7 @@ def _assignment_of(root: Node, name: str) -> Node | None:
 
 
 def _bound(data: bytes, name: str) -> bool:
-    word = re.escape(name.encode())
+    word = re.escape(name.encode("utf-8", "surrogateescape"))
     pattern = (
         rb"(?m)^\s*(?:def\s+"
         + word

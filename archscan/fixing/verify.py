@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sysconfig
 import tempfile
@@ -25,6 +24,7 @@ from archscan.fixing.prove import Workbench
 from archscan.model.finding import Edit, Finding
 from archscan.model.gate import Layer
 from archscan.model.target import Selection, Target
+from archscan.programs import program, search_path
 
 _SECONDS = 180
 _FLAGS = ("-std=c++17", "--expt-relaxed-constexpr", "-w")
@@ -81,13 +81,16 @@ def verify(unit: Unit, bench: Workbench, selection: Selection) -> tuple[Verifica
 
 
 def find_tool(name: str) -> str | None:
-    """The path of a CUDA tool: on PATH, below CUDA_HOME, or from pip's nvidia packages; None if there is none."""
-    found = shutil.which(name)
+    """The path of a CUDA tool: on PATH, below CUDA_HOME, or from pip's nvidia packages; None if there is none.
+
+    Never one that lies in the current directory, or that is named relative to it.
+    """
+    found = program(name)
     if found:
         return found
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    homes = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
     packages = Path(sysconfig.get_path("purelib")) / "nvidia"
-    places = [Path(home) / "bin" / name for home in homes if home]
+    places = [Path(home) / "bin" / name for home in homes if Path(home).is_absolute()]
     places += sorted(packages.glob(f"*/bin/{name}"))
     return next((str(place) for place in places if place.is_file()), None)
 
@@ -112,11 +115,19 @@ class _Compiler:
         source.write_bytes(text)
         cubin.unlink(missing_ok=True)
         arch = f"arch=compute_{self.target.sm}{self.target.suffix},code=sm_{self.target.sm}{self.target.suffix}"
-        include = [flag for place in (beside, *self.includes) if place for flag in ("-I", place)]
+        include = [flag for p in (beside, *self.includes) if p for flag in ("-I", str(Path(p).absolute()))]
         command = [self.nvcc, "-gencode", arch, "-cubin", *_FLAGS, *include, "-o", str(cubin), str(source)]
+        environment = {**os.environ, "PATH": os.pathsep.join(search_path())}  # for the compiler that nvcc starts
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_SECONDS,
+                check=False,
+                cwd=self.folder,
+                env=environment,
             )
         except subprocess.TimeoutExpired:
             return Compiled(missing=f"more than {_SECONDS} s of time")
@@ -178,7 +189,7 @@ def _slices(finding: Finding, before: bytes, after: bytes, edits: Sequence[Edit]
     old = condition_of(finding.path, before, arm)
     if old is None:
         return None
-    shift = sum(len(edit.text.encode()) - (edit.end - edit.start) for edit in edits if edit.end <= old.keyword)
+    shift = sum(len(edit.data) - (edit.end - edit.start) for edit in edits if edit.end <= old.keyword)
     moved = replace(arm, place=replace(arm.place, start=old.keyword + shift, end=old.keyword + shift))
     new = condition_of(finding.path, after, moved)
     if new is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from archscan.catalog.types import Catalog
+from archscan.errors import internal
 from archscan.model.facts import FileFacts, Source
 from archscan.model.settings import ScanSettings
 
@@ -60,3 +61,11 @@ def silent(linked: Any) -> frozenset[str]:
     """The files of which a front end's `gates` would say nothing, as far as what it has linked tells."""
     found: frozenset[str] = getattr(linked, "silent", frozenset())
     return found
+
+
+def facts_of(path: str, end: FrontEnd, index: Any, linked: Any, context: Context) -> FileFacts:
+    """The facts of one file. A front end that raises loses this file, not the run."""
+    try:
+        return end.gates(index, linked, context)
+    except Exception as error:
+        return FileFacts(path, 0, problems=(internal(error),), lost=True)

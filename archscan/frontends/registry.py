@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import NamedTuple, cast
 
 from archscan.frontends.protocol import FrontEnd
+from archscan.sources.kinds import BUILD_FILE
 
 
 class _Entry(NamedTuple):
@@ -31,6 +32,7 @@ _TABLE = (
         "archscan.frontends.build",
         "BuildFrontEnd",
     ),
+    _Entry(frozenset({"build"}), BUILD_FILE, "archscan.frontends.build.scripts", "ScriptsFrontEnd"),
     _Entry(frozenset(), _ANY, "archscan.frontends.links", "LinksFrontEnd"),
 )
 

@@ -25,6 +25,7 @@ class Branch(NamedTuple):  # a tuple is made in a third of the time, and there a
     maybe: int  # targets for which that is unknown
     own: int  # targets for which its condition alone holds
     no: int  # targets that cannot take it, whatever the unknown conditions are
+    sure: int  # targets that take it, whatever the unknown conditions are
     effect: Effect
     digest: str = ""
     works: bool = False  # something useful happens here: no refusal, not nothing, not only a log line
@@ -58,6 +59,7 @@ def _of(arm: Arm, index: int, device: int) -> Branch:
         maybe=device & ~(assumed.yes | assumed.no),
         own=own.yes & device,
         no=arm.truth.no & device,
+        sure=arm.truth.yes & device,
         effect=arm.effect,
         digest=arm.digest,
         works=_works(arm.effect),
@@ -74,13 +76,25 @@ def _works(effect: Effect) -> bool:
 
 def _rest(gate: Gate, arms: tuple[Branch, ...], device: int) -> Branch:
     reached = device & ~gate.reach.no if gate.reach is not None else device
-    taken = maybe = 0
+    taken = maybe = sure = possible = 0
     for arm in arms:
         taken |= arm.yes
         maybe |= arm.maybe
+        sure |= arm.sure
+        possible |= device & ~arm.no
     yes = reached & ~taken & ~maybe
     unsure = reached & maybe & ~taken
-    return Branch(REST, yes, unsure, 0, device & ~yes & ~unsure, gate.rest, works=_works(gate.rest), conditional=False)
+    return Branch(
+        arm=REST,
+        yes=yes,
+        maybe=unsure,
+        own=0,
+        no=device & ~reached | sure,
+        sure=(device if gate.reach is None else gate.reach.yes) & device & ~possible,
+        effect=gate.rest,
+        works=_works(gate.rest),
+        conditional=False,
+    )
 
 
 def outline(gate: Gate) -> Hashable | None:
@@ -91,7 +105,7 @@ def outline(gate: Gate) -> Hashable | None:
     arms = []
     for arm, digest in zip(gate.arms, digests, strict=True):
         own, assumed, effect = arm.own, arm.assumed, arm.effect
-        masks = own.yes, own.no, assumed.yes, assumed.no, arm.truth.no
+        masks = own.yes, own.no, assumed.yes, assumed.no, arm.truth.yes, arm.truth.no
         first = digests.index(digest) if digest else None
         arms.append((masks, arm.is_else, effect.does, effect.value, effect.message is None, first))
     return tuple(arms), gate.rest.does, gate.rest.value, gate.rest.message is None, gate.reach, gate.kind

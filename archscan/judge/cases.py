@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from archscan.judge.branches import REST
 from archscan.judge.needs.features import Needs
+from archscan.judge.needs.images import entry_targets
+from archscan.judge.needs.notes import images
 from archscan.judge.needs.obstacles import Obstacle
 from archscan.judge.verdicts import Shut, Why
-from archscan.judge.words import Words
 from archscan.model.facts import FileFacts, Site
 from archscan.model.finding import Problem
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Place, Related
-from archscan.model.target import Universe
+from archscan.model.target import Target
 from archscan.model.truth import Truth
 
 LISTS = frozenset({Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.TABLE, Kind.BUILD_LIST})
@@ -29,12 +29,12 @@ class Case(NamedTuple):
     place: Place
     gets: Effect  # what the target gets today
     needs: Needs
-    words: Words
     shut: Shut | None = None
     obstacle: Obstacle | None = None
     limit: str | None = None  # the limit that a table of constants holds
     same_limit: bool = False  # the missed row holds the target's own value
     admits: tuple[str, ...] = ()  # targets that take the guarded branch
+    is_sure: bool = False  # peers take it and the target does not, whatever the unknown conditions are
     consequence: str = ""  # settled beforehand (a mismatch has the consequence of its other half)
     related: tuple[Related, ...] = ()
 
@@ -44,9 +44,18 @@ class Case(NamedTuple):
         return None if self.guarded == REST else self.gate.arms[self.guarded]
 
     @property
+    def listed_images(self) -> tuple[Target, ...]:
+        """The entries of a list of what to build."""
+        if self.gate.kind is not Kind.BUILD_LIST or self.arm is None:
+            return ()
+        return images(self.gate, self.guarded) or entry_targets(self.arm.condition)
+
+    @property
     def assumes(self) -> tuple[str, ...]:
         """What has to hold besides the target: for the guarded arm, or for what keeps the target from the rest."""
         arm = self.arm
+        if self.is_sure:
+            return ()
         if arm is None or (arm.is_else and not arm.assumes):
             got = self.shut.gets.arm if self.shut is not None else REST
             arm = None if got == REST else self.gate.arms[got]
@@ -74,30 +83,6 @@ def defined(case: Case) -> tuple[str, ...]:
     value = case.arm.effect.value if case.arm is not None else None
     names = [part.partition("=")[0].strip() for part in (value or "").split(";")]
     return tuple(name for name in names if name in case.gate.symbols) or case.gate.symbols
-
-
-_FENCE = re.compile(r"__(?:threadfence(?:_block|_system)?|sync(?:threads|warp)|nanosleep)")
-
-
-def mending(case: Case, universe: Universe) -> str:
-    """The word that makes a gate a workaround for other chips: said beside it, or a fence that one chip alone gets.
-
-    Every chip can run such a fence: who singles one out mends something there.
-    """
-    arm, shut = case.arm, case.shut
-    if case.words.workaround or arm is None or shut is None:
-        return case.words.workaround
-    only_fences = bool(arm.calls) and all(_FENCE.fullmatch(call) for call in arm.calls)
-    alone = len(universe.sms(shut.missed.yes)) == 1 and case.gets.does is Does.NOTHING
-    return arm.calls[0] if only_fences and alone and not case.needs.items else ""
-
-
-def texts(gate: Gate, guarded: int, gets: Effect) -> tuple[str, ...]:
-    """Names and messages of the guarded arm and of what the target gets."""
-    arm = None if guarded == REST else gate.arms[guarded]
-    value = arm.effect.value if arm else gate.rest.value
-    calls = arm.calls if arm else ()
-    return tuple(t for t in (value, gets.message, *calls) if t)
 
 
 def site_gate(file: FileFacts, site: Site, kind: Kind, truth: Truth, layer: Layer) -> Gate:

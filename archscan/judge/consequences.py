@@ -60,7 +60,7 @@ def _of_admission(case: Case) -> Consequence:
     here = layer is Layer.HOST and any(_is_kernel_here(n, case) for n in obstacle.needs)
     if layer in _ON_DEVICE or layer in _BUILDS or here:
         return Consequence.COMPILE_ERROR
-    return Consequence.LOAD_ERROR if case.words.binary else Consequence.RUNTIME_ERROR
+    return Consequence.RUNTIME_ERROR
 
 
 def _is_kernel_here(need: Need, case: Case) -> bool:
@@ -88,7 +88,7 @@ def _of_nothing(case: Case) -> Consequence:
     if gate.kind is Kind.WINDOW and gate.layer is Layer.HOST:
         return Consequence.SILENT_NOOP
     value = case.arm.effect.value if case.arm else None
-    return Consequence.DEGRADED_TUNING if _is_constant(value) else Consequence.SLOW_FALLBACK
+    return Consequence.DEGRADED_TUNING if are_numbers(value) else Consequence.SLOW_FALLBACK
 
 
 def _of_silence(case: Case) -> Consequence:
@@ -148,12 +148,12 @@ def _of_skipping(case: Case) -> Consequence:
         return Consequence.NO_EFFECT
     builds = case.gate.layer in _BUILDS or case.gate.kind in (Kind.BUILD_FLAG, Kind.BUILD_LIST)
     gathers = case.gate.layer is Layer.PYTHON and case.gate.scope is None and case.gate.kind is not Kind.WINDOW
-    if builds or gathers or _names_images(case) or _is_build_script(case):  # a script gathers what to build
+    if builds or gathers or names_images(case) or _is_build_script(case):  # a script gathers what to build
         return Consequence.LOAD_ERROR
     return Consequence.SLOW_FALLBACK
 
 
-def _names_images(case: Case) -> bool:
+def names_images(case: Case) -> bool:
     """Whether the arms of a ladder pick the very targets they stand for: a ladder of build targets."""
     values = [re.search(r"(\d{2,3})[af]?\W*$", a.effect.value or "") for a in case.gate.arms if not a.is_else]
     return len(values) > 1 and all(v is not None for v in values) and case.arm is not None and _names_own(case)
@@ -174,6 +174,8 @@ def _of_returned_refusal(case: Case) -> Consequence:
     if case.gate.layer is Layer.HOST and case.gets.message and re.fullmatch(r"-?\d+|EXIT_\w+", value):
         fine = value in ("0", "EXIT_SUCCESS")  # it complains, and returns an error code or not even that
         return Consequence.SILENT_NOOP if fine else Consequence.RUNTIME_ERROR
+    if case.gate.layer is Layer.HOST and re.fullmatch(r"-\d+", value) and _missed_value(case) == "0":
+        return Consequence.RUNTIME_ERROR  # a status that callers test
     answers = re.match(r"\(?(?:False|None)\s*,", value) is not None  # with a reason: the caller decides
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK) and not answers:
         return Consequence.RUNTIME_ERROR
@@ -190,28 +192,31 @@ def _of_fallback(case: Case) -> Consequence:
     """Something else is done instead."""
     if case.shut is not None and case.shut.why is Why.UNSUITED and case.same_limit:
         return Consequence.DEGRADED_TUNING
-    if case.same_limit and not case.limit and case.words.memory:
-        return Consequence.RUNTIME_ERROR  # what it gets is for chips with more
     value, missed = case.gets.value, _missed_value(case)
     if _is_about_overlap(case):
         return Consequence.DEGRADED_TUNING
     if case.gate.layer in _ON_DEVICE:
         if value is not None and _ZERO.match(value) and not _is_literal(missed):
             return Consequence.SLOW_FALLBACK if _says_not_done(case) else Consequence.WRONG_RESULT
-        return (
-            Consequence.DEGRADED_TUNING if _is_constant(value) and _is_constant(missed) else Consequence.SLOW_FALLBACK
-        )
+        return Consequence.DEGRADED_TUNING if are_numbers(value) and are_numbers(missed) else Consequence.SLOW_FALLBACK
     if case.gate.layer is Layer.BUILD:
         return Consequence.LOAD_ERROR if case.gate.kind is Kind.BUILD_LIST else Consequence.SLOW_FALLBACK
     if case.gate.layer is Layer.HOST and re.fullmatch(ENUMERATOR, value or "") and "(" in (missed or ""):
         return Consequence.RUNTIME_ERROR
     if case.gets.does is Does.RETURNS and value in NO_ANSWER:
         return _of_returned_refusal(case)
+    if case.gate.kind is Kind.TABLE and _is_none(value) and not _is_none(missed):
+        return Consequence.SLOW_FALLBACK  # without a row it is not done at all
     picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
-    numbers = _is_constant(value) and _is_constant(missed) and not _numbers_ways(case)
+    numbers = are_numbers(value) and are_numbers(missed) and not _numbers_ways(case)
     if (case.gate.kind is Kind.TABLE and not picks_name) or numbers:
         return Consequence.DEGRADED_TUNING
     return Consequence.SLOW_FALLBACK
+
+
+def _is_none(value: str | None) -> bool:
+    """Whether a value stands for nothing: None, zero, an empty list."""
+    return value in NO_ANSWER or (value is not None and _ZERO.match(value) is not None)
 
 
 def _says_not_done(case: Case) -> bool:
@@ -248,12 +253,12 @@ def _of_definition(case: Case) -> Consequence:
     value = case.arm.effect.value if case.arm else None
     if case.needs.sure and _EMPTY_MACRO.fullmatch(case.gets.value or "") and not _EMPTY_MACRO.fullmatch(value or ""):
         return _of_lost(case)
-    if case.limit or (_is_constant(value) and constant(value) not in (None, 0, 1)):
+    if case.limit or (are_numbers(value) and constant(value) not in (None, 0, 1)):
         return Consequence.DEGRADED_TUNING
     return Consequence.SLOW_FALLBACK
 
 
-def _is_constant(value: str | None) -> bool:
+def are_numbers(value: str | None) -> bool:
     """Whether a value is numbers only, such as a tile shape or a limit, also one of two or a bounded one.
 
     Truth values are no numbers.
@@ -263,11 +268,11 @@ def _is_constant(value: str | None) -> bool:
     value = _KEY.sub("", value or "")
     either = _EITHER.match(value) if len(value) < _LONG else None
     if either is not None:
-        return all(_is_constant(part) for part in either.groups() if part)
+        return all(are_numbers(part) for part in either.groups() if part)
     text = re.sub(r"^\w+=(?!=)|^\w+(?:::\w+)*(?=[({])", "", value)
     named = _QUOTED.search(text) is not None  # "fa3" would pass for a hexadecimal number
     return not named and bool(_NUMBERS.match(text)) and any(c.isdigit() for c in text)
 
 
 def _is_literal(value: str | None) -> bool:
-    return value is not None and (value in ("true", "false", "True", "False") or _is_constant(value))
+    return value is not None and (value in ("true", "false", "True", "False") or are_numbers(value))

@@ -12,8 +12,9 @@ from archscan.judge.cases import Case
 from archscan.judge.forms import form
 from archscan.judge.messages import message
 from archscan.judge.rules import Selected
+from archscan.judge.severity import severity_of
 from archscan.judge.weighed import Advised, Weighed
-from archscan.model.finding import Finding, Risk
+from archscan.model.finding import UNCOUNTED, Advice, Consequence, Finding, Reach, Risk
 from archscan.model.gate import Kind, Related, Role
 
 _MOST_RELATED = 40
@@ -46,6 +47,7 @@ def in_order(made: Sequence[Finding]) -> tuple[Finding, ...]:
     def key(f: Finding) -> tuple[object, ...]:
         known, place = len(f.risk.reasons) > 1, f.place
         return (
+            f.reach is not Reach.RUN,  # what a program runs comes before what is only built, or only there
             -f.risk.score,
             not known,
             -places[_group_key(f)],
@@ -66,7 +68,7 @@ def _finding(outcome: Outcome, selected: Selected) -> Finding:
     shape = form(gate, guarded.yes, selection, catalog.universe, case.limit)
     arm = case.arm
     return Finding(
-        rule=selected.rule_of(case, shape, advised),
+        rule=selected.rule_of(case, shape, advised, weighed.intent),
         fingerprint="",
         problem=case.problem,
         gate=gate,
@@ -82,13 +84,28 @@ def _finding(outcome: Outcome, selected: Selected) -> Finding:
         advice=advised.advice,
         message=message(weighed, advised),
         risk=outcome.risk,
+        severity=severity_of(weighed, advised),
+        capability=weighed.capable.capability,
+        intent=weighed.intent,
+        relation=weighed.relation,
+        missing=weighed.capable.missing,
+        row=advised.row,
+        listed=advised.advice not in UNCOUNTED or _is_refusal(case, advised),
         body=arm.body if arm else None,
         function=gate.scope.name if gate.scope else None,
-        unknowns=arm.unknowns if arm else (),
+        unknowns=arm.unknowns if arm and not case.is_sure else (),
         assumes=case.assumes,
         related=_related(outcome),
         origin=case.file.origin.value,
     )
+
+
+_REFUSALS = frozenset({Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR, Consequence.LOAD_ERROR, Consequence.TRAP})
+
+
+def _is_refusal(case: Case, advised: Advised) -> bool:
+    """Whether the default way ends in an error there, though nothing is known of what opening it would do."""
+    return advised.advice is Advice.INVESTIGATE and advised.today in _REFUSALS and not case.assumes
 
 
 def _word(branch: Branch, bit: int) -> str:
@@ -128,12 +145,13 @@ def _fingerprinted(made: list[Finding], below: dict[str, str]) -> list[Finding]:
     result = []
     for finding in sorted(made, key=lambda f: (f.path, f.place.start, f.place.line, f.problem.value)):
         key = (finding.rule, below[finding.path], finding.function or "", finding.condition)
-        result.append(replace(finding, fingerprint=_hash(*key, str(seen[key]))))
+        result.append(replace(finding, fingerprint=hashed(*key, str(seen[key]))))
         seen[key] += 1
     return result
 
 
-def _hash(*parts: str) -> str:
+def hashed(*parts: str) -> str:
+    """Sixteen characters that stand for these texts."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -142,7 +160,7 @@ def _grouped(made: tuple[Finding, ...]) -> tuple[Finding, ...]:
     members: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for i, finding in enumerate(made):
         members[_group_key(finding)].append(i)
-    groups = {i: _hash(*key)[:12] for key, found in members.items() if len(found) > 1 for i in found}
+    groups = {i: hashed(*key)[:12] for key, found in members.items() if len(found) > 1 for i in found}
     return tuple(replace(f, group=groups[i]) if i in groups else f for i, f in enumerate(made))
 
 

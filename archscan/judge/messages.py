@@ -10,7 +10,7 @@ from archscan.judge.cases import Case, defined
 from archscan.judge.needs.limits import CLUSTER, DEFAULT, PORTABLE_CLUSTER, STATIC, THREADS
 from archscan.judge.verdicts import Why
 from archscan.judge.weighed import Advised, Weighed
-from archscan.model.finding import Advice, Consequence, Problem
+from archscan.model.finding import Advice, Capability, Consequence, Problem
 from archscan.model.gate import Does, Effect, Kind, Layer
 from archscan.model.target import Target
 
@@ -37,6 +37,7 @@ _HELPS = {
     Advice.NARROW: "bound it",
     Advice.PAIR: "change both halves together",
     Advice.CONTESTED: "reports disagree: test on the card",
+    Advice.INVESTIGATE: "find out before you open it",
 }
 
 
@@ -47,7 +48,7 @@ _SHORT = 60  # characters of a value that is quoted
 def message(weighed: Weighed, advised: Advised) -> str:
     """Lower case, one sentence."""
     case = weighed.case
-    return f"{_what(weighed)}: {_happens(case, advised)}; {_helps(weighed, advised)}"
+    return f"{_what(weighed)}: {_happens(case, advised, weighed.capable.capability)}; {_helps(weighed, advised)}"
 
 
 def _what(weighed: Weighed) -> str:
@@ -56,6 +57,10 @@ def _what(weighed: Weighed) -> str:
         return _let_in(weighed)
     if case.problem is Problem.DISAGREES:
         return _split(case, name)
+    if case.shut is not None and case.shut.why is Why.STOPPED:
+        return f"CUDA {case.gate.note('refused')} refuses {case.gate.rest.value} in this list, for every GPU"
+    if case.shut is not None and case.shut.why is Why.SHADOWED and (mixed := case.gate.note("mixed")):
+        return f"{name} is meant here and never let in, {mixed}"
     if case.shut is not None and case.shut.why is Why.SHADOWED:
         return f"this arm means {name} and never gets it, an earlier one takes it"
     if case.gate.kind is Kind.TABLE:
@@ -141,7 +146,7 @@ def _let_in(weighed: Weighed) -> str:
     return f"{names} {is_} let in and cannot assemble {groups}"
 
 
-def _happens(case: Case, advised: Advised) -> str:
+def _happens(case: Case, advised: Advised, capability: Capability) -> str:
     if case.gets.message and advised.today in (Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR):
         text = " ".join(_filled(case.gets.message, case).split())
         return f'"{text[:97] + "..." if len(text) > 100 else text}"'
@@ -156,6 +161,8 @@ def _happens(case: Case, advised: Advised) -> str:
         return "what uses it does not compile"
     if advised.today is Consequence.DEGRADED_TUNING and case.gets.does in (Does.NOTHING, Does.LOGS):
         return "it runs, and what that would gain is lost"
+    if advised.today is Consequence.CORRECT_EXCLUSION and capability is not Capability.CANNOT:
+        return "the code is made for other chips"
     return _HAPPENS[advised.today]
 
 
@@ -169,11 +176,14 @@ def _filled(text: str, case: Case) -> str:
 
 
 def _helps(weighed: Weighed, advised: Advised) -> str:
+    if weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED:
+        return "ask for it only where the toolkit compiles for it"
     obstacle = weighed.case.obstacle
     if obstacle is not None and obstacle.overrun is not None and obstacle.overrun.key == THREADS:
         return "lower it there"
     if obstacle is not None and obstacle.fits:
-        return f"build with a suffix that can ({_short(weighed.catalog, obstacle.fits)}) or bound it"
+        plain = _short(weighed.catalog, obstacle.variants)
+        return f"only if you build for {plain}: {_short(weighed.catalog, obstacle.fits)} can"
     if advised.advice is Advice.PAIR and weighed.pairs:
         return f"change it together with {_place(weighed, weighed.pairs[0].path, weighed.pairs[0].line)}"
     if advised.advice is Advice.PAIR and weighed.case.related:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
-from archscan.judge.advice.ordered import advise
 from archscan.judge.alternatives import without_served
+from archscan.judge.binaries import judge_libraries
+from archscan.judge.capability import capability_of
 from archscan.judge.cases import Case
 from archscan.judge.consequences import consequence
 from archscan.judge.evidence import known
 from archscan.judge.findings import Outcome, findings
-from archscan.judge.pairs import Pairs, asking, pair_up, with_uses
+from archscan.judge.findings import in_order as worst_first
+from archscan.judge.intent import intent_of
+from archscan.judge.pairs import Half, Pair, Pairs, asking, pair_up, with_uses
 from archscan.judge.project import Project
 from archscan.judge.risk import risk
 from archscan.judge.rules import in_order
 from archscan.judge.search import Found, find
 from archscan.judge.suppress import sift
+from archscan.judge.table import advise
 from archscan.judge.weighed import Weighed
-from archscan.model.facts import Facts, FileFacts, Origin
-from archscan.model.finding import Advice, Finding, Level
+from archscan.model.facts import Facts, Failed, FileFacts, Origin, Skipped
+from archscan.model.finding import Advice, Consequence, Finding, Level, Problem
 from archscan.model.gate import Kind
+from archscan.model.library import Library
 from archscan.model.report import Report, UndecidedGate
 from archscan.model.settings import JudgeSettings
 from archscan.model.target import Selection
@@ -33,19 +41,24 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     """The report on `facts` for one target: findings worst first, without chains and fixes."""
     project = Project(facts.files, catalog.universe)
 
-    def shows(file: FileFacts) -> bool:
-        return _is_shown(file, settings)
+    def shows(file: FileFacts | Library) -> bool:
+        return is_shown(file, settings)
 
     found = find(project, selection, catalog, shows)
     open_cases = without_served(found.cases, project, selection)
     pairs = pair_up(open_cases, project, selection, catalog, shows)
     cases = (*open_cases, *pairs.mismatches)
     told = [c for c in cases if _is_told(c, settings)]
+    bench = _Bench(project, selection, settings, catalog, pairs, Recogniser(catalog))
     lists = [c for c in told if c.gate.kind is Kind.KEYWORD_LIST]  # what they compile is judged by whether they stay
-    listed = {id(c): _outcome(c, pairs, frozenset(), project, selection, settings, catalog) for c in lists}
+    listed = {id(c): bench.outcome(c, frozenset()) for c in lists}
     left = frozenset(key for key, outcome in listed.items() if outcome.advised.advice is Advice.LEAVE)
-    outcomes = [listed.get(id(c)) or _outcome(c, pairs, left, project, selection, settings, catalog) for c in told]
-    sifted = sift(findings(outcomes, in_order(catalog.rules.values())), facts.files)
+    outcomes = [listed.get(id(c)) or bench.outcome(c, left) for c in told]
+    rules = in_order(catalog.rules.values())
+    compiled = judge_libraries(facts, selection, catalog, rules, shows)
+    made = findings(outcomes, rules)
+    made = worst_first((*made, *compiled.findings)) if compiled.findings else made
+    sifted = sift(made, facts.files)
     return Report(
         universe=catalog.universe,
         selection=selection,
@@ -54,54 +67,81 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
         undecided=_undecided(found, facts, settings),
         suppressed=sifted.suppressed,
         unused_suppressions=sifted.unused,
-        hidden=_hidden(cases, settings),
-        skipped=facts.skipped,
-        failed=facts.failed,
+        hidden=_hidden(cases, compiled.hidden, settings),
+        skipped=_left(facts),
+        failed=(*_lost(facts), *found.failed),
         assumptions=_assumptions(facts),
+        binaries=compiled.binaries,
         notes=(),
     )
 
 
-def _outcome(
-    bare: Case,
-    pairs: Pairs,
-    left: frozenset[int],
-    project: Project,
-    selection: Selection,
-    settings: JudgeSettings,
-    catalog: Catalog,
-) -> Outcome:
-    """What is decided about a case; `left` are the lists that shut the target out and are right as they are."""
-    others = pairs.of(bare)
-    closers = pairs.closers.get(bare.gate.path, ())
-    case = with_uses(bare, pairs)
-    if id(bare) in pairs.asks:
-        case = asking(case, pairs.asks[id(bare)], project, selection, catalog)
-    evidence = known(case, catalog, selection, settings.context)
-    weighed = Weighed(
-        case=case,
-        ways=project.ways(case.gate),
-        today=consequence(case),
-        pairs=others,
-        routed=id(bare) in pairs.routed,
-        unbuilt=bool(closers) and all(id(closer) in left for closer in closers),
-        selection=selection,
-        catalog=catalog,
-        harm=evidence.harm,
-        contested=evidence.contested,
-    )
-    advised = advise(weighed)
-    return Outcome(weighed, advised, risk(weighed, advised, evidence))
+@dataclass(frozen=True)
+class _Bench:
+    """Everything that a case is weighed with."""
+
+    project: Project
+    selection: Selection
+    settings: JudgeSettings
+    catalog: Catalog
+    pairs: Pairs
+    recogniser: Recogniser
+
+    def outcome(self, bare: Case, left: frozenset[int]) -> Outcome:
+        """What is decided about a case; `left` are the lists that shut the target out and are right as they are."""
+        pairs, project, selection, catalog = self.pairs, self.project, self.selection, self.catalog
+        closers = pairs.closers.get(bare.gate.path, ())
+        case = with_uses(bare, pairs)
+        if id(bare) in pairs.asks:
+            case = asking(case, pairs.asks[id(bare)], project, selection, catalog)
+        evidence = known(case, catalog, selection, self.settings.context)
+        today = consequence(case)
+        if today in _ELSE and any(pair.half is Half.DEVICE for pair in pairs.of(bare)):
+            today = Consequence.WRONG_RESULT  # launched as for one way through the kernel, which goes the other
+        weighed = Weighed(
+            case=case,
+            ways=project.ways(case.gate),
+            today=today,
+            capable=capability_of(case, _uses(pairs.of(bare)), project, selection, catalog),
+            intent=intent_of(case, today, selection, catalog.universe),
+            pairs=pairs.of(bare),
+            routed=id(bare) in pairs.routed,
+            unbuilt=bool(closers) and all(id(closer) in left for closer in closers),
+            selection=selection,
+            catalog=catalog,
+            harm=evidence.harm,
+            contested=evidence.contested,
+            yours=evidence.yours,
+            said_lacks=self._said_lacks(case),
+        )
+        advised = advise(weighed)
+        return Outcome(weighed, advised, risk(weighed, advised, evidence))
+
+    def _said_lacks(self, case: Case) -> tuple[str, ...]:
+        """The instructions that comments of the gate itself name, and no variant of the target assembles."""
+        if case.problem is not Problem.EXCLUDED or not case.gate.near:
+            return ()
+        named = (self.catalog.features[name] for name in self.recogniser.in_words(case.gate.near))
+        return tuple(feature.group for feature in named if not feature.mask & self.selection.mask)
 
 
-def _hidden(cases: Iterable[Case], settings: JudgeSettings) -> tuple[tuple[str, int], ...]:
+_ELSE = frozenset({Consequence.SLOW_FALLBACK, Consequence.DEGRADED_TUNING})  # something else is done, and well
+
+
+def _uses(pairs: Iterable[Pair]) -> tuple[Case, ...]:
+    """The tests of a macro that stand under its definition."""
+    return tuple(pair.shares for pair in pairs if pair.half is Half.USE and pair.shares is not None)
+
+
+def _hidden(cases: Iterable[Case], compiled: Iterable[str], settings: JudgeSettings) -> tuple[tuple[str, int], ...]:
     """How many cases stand in others' code and in tests: counted, not reported."""
-    return tuple(sorted(Counter(c.file.origin.value for c in cases if not _is_told(c, settings)).items()))
+    origins = (c.file.origin.value for c in cases if not _is_told(c, settings))
+    return tuple(sorted(Counter((*origins, *compiled)).items()))
 
 
 def wanted(made: Iterable[Finding], settings: JudgeSettings) -> tuple[Finding, ...]:
     """The findings that pass the user's filters."""
-    least = Level(settings.min_risk).rank
+    least, low = Level(settings.min_risk).rank, Level(settings.min_severity).rank
     return tuple(
         f
         for f in made
@@ -109,6 +149,8 @@ def wanted(made: Iterable[Finding], settings: JudgeSettings) -> tuple[Finding, .
         and (not settings.layers or f.gate.layer.value in settings.layers)
         and (not settings.rules or f.rule in settings.rules)
         and f.risk.level.rank >= least
+        and f.severity.rank >= low
+        and (not settings.advice or f.advice.value in settings.advice)
         and (not settings.focus or _touches(f, settings.focus))
     )
 
@@ -124,15 +166,18 @@ def _undecided(found: Found, facts: Facts, settings: JudgeSettings) -> tuple[Und
     made = [
         _open_question(file, gate.place.line, gate.arms[0].condition if gate.arms else "", unknowns)
         for file, gate, unknowns in found.undecided
-        if _is_shown(file, settings)
+        if is_shown(file, settings)
     ]
     for file in facts.files:
-        if _is_shown(file, settings):
-            made += [_open_question(file, u.line, u.condition, u.unknowns) for u in file.undecided]
+        if is_shown(file, settings):
+            made += [_open_question(file, u.line, u.condition, u.unknowns, u.reason) for u in file.undecided]
+            told = () if file.lost else file.problems
+            made += [_open_question(file, _line_in(p), p, (), _LINE.sub("", p)) for p in told]
     return tuple(sorted(made, key=lambda u: (u.path, u.line, u.condition)))
 
 
-def _is_shown(file: FileFacts, settings: JudgeSettings) -> bool:
+def is_shown(file: FileFacts | Library, settings: JudgeSettings) -> bool:
+    """Whether what is found in a file is reported, or only counted."""
     if file.origin is Origin.TEST:
         return settings.include_tests
     return settings.include_vendored or file.origin not in _HIDDEN
@@ -140,12 +185,35 @@ def _is_shown(file: FileFacts, settings: JudgeSettings) -> bool:
 
 def _is_told(case: Case, settings: JudgeSettings) -> bool:
     """Whether a case is reported: of tests that they are skipped, as nobody sees that otherwise."""
-    return _is_shown(case.file, settings) or (case.gate.kind is Kind.TEST_SKIP and case.file.origin is Origin.TEST)
+    return is_shown(case.file, settings) or (case.gate.kind is Kind.TEST_SKIP and case.file.origin is Origin.TEST)
 
 
-def _open_question(file: FileFacts, line: int, condition: str, unknowns: tuple[str, ...]) -> UndecidedGate:
+def _open_question(
+    file: FileFacts, line: int, condition: str, unknowns: tuple[str, ...], reason: str = ""
+) -> UndecidedGate:
     settle = tuple(f"-D{name}" for name in unknowns if name.isidentifier())
-    return UndecidedGate(file.path, line, " ".join(condition.split()), unknowns, settle)
+    return UndecidedGate(file.path, line, " ".join(condition.split()), unknowns, settle, reason)
+
+
+_LINE = re.compile(r" at line (\d+)$")
+
+
+def _line_in(problem: str) -> int:
+    """The line that a remark about a file names; the first if it names none."""
+    found = _LINE.search(problem)
+    return int(found[1]) if found else 1
+
+
+def _left(facts: Facts) -> tuple[Skipped, ...]:
+    """What was left out: whole files, and those that were read for what they define only."""
+    more = (Skipped(file.path, file.left) for file in facts.files if file.left)
+    return tuple(sorted((*facts.skipped, *more), key=lambda s: s.path))
+
+
+def _lost(facts: Facts) -> tuple[Failed, ...]:
+    """What could not be read, or was read and whose gates cannot be told."""
+    more = (Failed(file.path, "; ".join(file.problems)) for file in facts.files if file.lost)
+    return tuple(sorted((*facts.failed, *more), key=lambda f: f.path))
 
 
 def _assumptions(facts: Facts) -> tuple[str, ...]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from archscan.catalog.types import Catalog
 from archscan.judge.cases import Case
-from archscan.judge.evidence import Known, chosen, measured, seen
-from archscan.judge.needs.features import COMPILED
+from archscan.judge.evidence import MOST, Known, chosen, measured, seen
 from archscan.judge.needs.limits import THREADS
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.weighed import Advised, Weighed
-from archscan.model.finding import Advice, Consequence, Evidence, Level, Problem, Reason, Risk
+from archscan.model.finding import Advice, Capability, Consequence, Evidence, Level, Problem, Reason, Risk
 from archscan.model.gate import Kind
 from archscan.model.target import Selection
 
@@ -34,6 +33,7 @@ _LEVEL_BY_ADVICE = {
     Advice.WIDEN_UNSAFE_RUNTIME: Level.HIGH,
     Advice.PAIR: Level.HIGH,
     Advice.CONTESTED: Level.HIGH,
+    Advice.INVESTIGATE: Level.MEDIUM,
     Advice.LEAVE: Level.INFO,
 }
 _WEIGHTY = ("griddep", "cluster", "tma-multicast", "multimem", "mma-block-scale")  # collective, PDL and cluster code
@@ -60,8 +60,7 @@ def _level(weighed: Weighed, advised: Advised, found: Known) -> Level:
 def _level_of_opening(weighed: Weighed, advised: Advised, found: Known) -> Level:
     case = weighed.case
     absent = case.needs.absent()
-    hopeless = advised.advice not in (Advice.WIDEN_SAFE, Advice.CONTESTED)  # which know better than the words do
-    if absent and hopeless and (absent[0].sure or case.gate.layer not in COMPILED):
+    if absent:
         return Level.BLOCKED
     level = _LEVEL_BY_ADVICE.get(advised.advice, Level.MEDIUM)
     if advised.advice is Advice.LEAVE:
@@ -72,8 +71,8 @@ def _level_of_opening(weighed: Weighed, advised: Advised, found: Known) -> Level
     if weighed.half(Half.DEFINITION) and advised.today in slower:
         return Level.LOW  # what opening it means is said where the macro is defined
     weighty = any(n.feature.group.startswith(_WEIGHTY) for n in case.needs.sure)
-    if found.harm or case.words.collective or weighty:
-        return Level.HIGH if advised.because != "sibling" else Level.MEDIUM
+    if found.harm or weighty:
+        return Level.HIGH
     return level
 
 
@@ -113,7 +112,7 @@ def _loud(weighed: Weighed, advised: Advised) -> int:
 def _reasons(weighed: Weighed, advised: Advised, found: Known) -> list[Reason]:
     case, selection, catalog = weighed.case, weighed.selection, weighed.catalog
     warning, other = _from_reports(found)
-    reasons = [_decisive(case, advised), *warning]
+    reasons = [_decisive(weighed, advised), *warning]
     reasons += _on_features(case, selection, catalog)
     reasons += _on_suffix(case, selection, catalog)
     reasons += _on_resource(case, catalog, selection)
@@ -121,17 +120,20 @@ def _reasons(weighed: Weighed, advised: Advised, found: Known) -> list[Reason]:
     return reasons + other
 
 
-def _decisive(case: Case, advised: Advised) -> Reason:
-    """The reason that settled the advice, with the place that says so."""
+def _decisive(weighed: Weighed, advised: Advised) -> Reason:
+    """The reason that settled the advice, with the place that says so; words are quoted, with where they stand."""
+    case = weighed.case
     where = f"{case.gate.path}:{case.place.line}"
-    fact = (
-        f'"{advised.because}" stands beside it'
-        if advised.because and advised.because != "sibling"
-        else "read in the code"
-    )
-    if advised.because in ("sibling", "lowering") or case.needs.absent():
-        fact = "evaluated for every target"
-    return Reason(advised.why, (Evidence(fact, where, "high" if not advised.because else "medium"),))
+    if advised.row.startswith("said-"):
+        said = " ".join(case.gate.near.split())
+        return Reason(advised.why, (Evidence(f'"{said[:_QUOTED]}"', where, "low"),))
+    evaluated = bool(weighed.capable.lacks) or advised.row == "mistake"
+    fact = "evaluated for every target" if evaluated else "read in the code"
+    known = weighed.capable.capability is not Capability.UNKNOWN
+    return Reason(advised.why, (Evidence(fact, where, "high" if evaluated or known else "medium"),))
+
+
+_QUOTED = 160  # characters of a comment
 
 
 def _on_features(case: Case, selection: Selection, catalog: Catalog) -> list[Reason]:
@@ -187,11 +189,17 @@ def _from_reports(found: Known) -> tuple[list[Reason], list[Reason]]:
     harm, help_ = chosen(found, "harm"), chosen(found, "help")
     contested, neutral = chosen(found, "contested"), chosen(found, "neutral")
     warning, other = [], []
-    if contested or (harm and help_):
+    settled = not any(map(found.disputes, found.rows))
+    if contested and settled:
+        own = tuple(row.evidence for row in found.rows if row.probed and row.features & found.settled)
+        other.append(Reason("settled on your GPU: reports disagree, and it answered", (*own[:MOST], *contested)))
+        contested = ()
+        harm, help_ = (tuple(e for e in side if e not in own) for side in (harm, help_))
+    if contested or (harm and help_ and found.yours != "loss"):
         warning.append(Reason("contested: reports disagree", (*contested, *harm, *help_)))
     elif harm:
         warning.append(Reason("evidence of harm", harm))
-    elif help_:
+    if help_ and not contested and (not harm or found.yours == "loss"):  # that it assembles is no gain
         other.append(Reason("evidence that it works", help_))
     if neutral:
         other.append(Reason("also known", neutral))

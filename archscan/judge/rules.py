@@ -9,12 +9,26 @@ from archscan.catalog.types import Rule
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
 from archscan.judge.weighed import Advised
+from archscan.model.finding import Intent
 from archscan.model.gate import Does
 
 FALLBACK = "arch-list-gate"
 
 ATTRIBUTES = frozenset(
-    {"problem", "layer", "kind", "form", "consequence", "advice", "effect", "why", "obstacle", "guards"}
+    {
+        "problem",
+        "layer",
+        "kind",
+        "form",
+        "consequence",
+        "advice",
+        "effect",
+        "why",
+        "obstacle",
+        "guards",
+        "intent",
+        "images",
+    }
 )
 
 
@@ -24,9 +38,9 @@ class Selected:
 
     rules: tuple[Rule, ...]
 
-    def rule_of(self, case: Case, form: str, advised: Advised) -> str:
+    def rule_of(self, case: Case, form: str, advised: Advised, intent: Intent) -> str:
         """The id of the first rule that matches, or the fallback's."""
-        attributes = attributes_of(case, form, advised)
+        attributes = attributes_of(case, form, advised, intent)
         for rule in self.rules:
             if matches(rule.match, attributes):
                 return rule.id
@@ -43,7 +57,7 @@ def matches(match: Mapping[str, frozenset[str]], attributes: Mapping[str, str]) 
     return all(attributes.get(name, "") in values for name, values in match.items())
 
 
-def attributes_of(case: Case, form: str, advised: Advised) -> dict[str, str]:
+def attributes_of(case: Case, form: str, advised: Advised, intent: Intent) -> dict[str, str]:
     """What a rule can match on; see ATTRIBUTES."""
     return {
         "problem": case.problem.value,
@@ -52,6 +66,7 @@ def attributes_of(case: Case, form: str, advised: Advised) -> dict[str, str]:
         "form": form,
         "consequence": advised.today.value,
         "advice": advised.advice.value,
+        "intent": intent.value,
         "effect": _effect(case),
         "why": case.shut.why.value if case.shut else "",
         "obstacle": _obstacle(case),
@@ -60,9 +75,7 @@ def attributes_of(case: Case, form: str, advised: Advised) -> dict[str, str]:
 
 
 def _guards(case: Case) -> str:
-    """A workaround, else the rest (an else, or what follows), else an arm with a condition."""
-    if case.words.workaround:
-        return "workaround"
+    """The rest (an else, or what follows), or an arm with a condition."""
     return "rest" if case.guarded == REST or case.gate.arms[case.guarded].is_else else "arm"
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
-from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
-from archscan.judge.branches import REST, outline
-from archscan.judge.cases import LISTS, Case, place_of, texts
+from archscan.errors import internal
+from archscan.judge.branches import REST, branches, outline
+from archscan.judge.cases import LISTS, Case, place_of
+from archscan.judge.chips import chips_named
+from archscan.judge.intent import limits_others, prepares
 from archscan.judge.needs.features import COMPILED, Needs, needs_to_open
 from archscan.judge.needs.limits import OPT_IN, THREADS, constant, is_limit, limit, listed_limit, tabled_limit
 from archscan.judge.needs.obstacles import Obstacles
 from archscan.judge.needs.oversized import oversized
 from archscan.judge.project import Project
-from archscan.judge.verdicts import Shut, Undecided, Why, decide, spared
-from archscan.judge.words import Words, chips_named, words
-from archscan.model.facts import FileFacts, SiteKind
+from archscan.judge.verdicts import Shut, Undecided, Why, decide, spared, stopped
+from archscan.model.facts import Failed, FileFacts, LinkKind, SiteKind
 from archscan.model.finding import Problem
-from archscan.model.gate import Gate, Kind, Layer
+from archscan.model.gate import Does, Effect, Gate, Kind, Layer
 from archscan.model.target import Selection
 
 
@@ -28,6 +30,7 @@ class Found:
 
     cases: tuple[Case, ...]
     undecided: tuple[tuple[FileFacts, Gate, tuple[str, ...]], ...]
+    failed: tuple[Failed, ...] = ()  # files with a gate that could not be judged, for an error of ours
 
 
 def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Callable[[FileFacts], bool]) -> Found:
@@ -37,16 +40,22 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
     """
     cases: list[Case] = []
     undecided = []
-    recogniser = Recogniser(catalog)
+    failed: dict[str, Failed] = {}
     alike: dict[Hashable | None, tuple[Case | Undecided, ...]] = {}
     for file in project.files:
+        if _is_for_another_maker(file):
+            continue
         before = len(cases)
         shown = is_shown(file)
         for gate in file.gates:
             key = None if shown else outline(gate)
             known = alike.get(key)
             if known is None:
-                known = tuple(_Judge(file, gate, project, selection, catalog, shown, recogniser).found())
+                try:
+                    known = tuple(_Judge(file, gate, project, selection, catalog, shown).found())
+                except Exception as error:
+                    known = ()
+                    failed[file.path] = Failed(file.path, f"line {gate.place.line}: {internal(error)}")
                 if key is not None:
                     alike[key] = known
             for one in known:
@@ -56,7 +65,17 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
                     cases.append(one if one.gate is gate else _moved(one, file, gate))
         cases[before:] = _without_checks(cases[before:])
         cases += oversized(file, project, selection, catalog, cases[before:])
-    return Found(tuple(cases), tuple(undecided))
+    return Found(tuple(cases), tuple(undecided), tuple(failed.values()))
+
+
+_CUDA_HEADER = re.compile(r"(?:cuda|cu[a-z]+_|cute|cutlass|thrust|cub)[\w.]*(?:/|$)")
+
+
+def _is_for_another_maker(file: FileFacts) -> bool:
+    """Whether a file always includes HIP's headers and none of CUDA's: no CUDA build reads it."""
+    includes = [link for link in file.links if link.kind is LinkKind.INCLUDES]
+    hip = any(link.target.startswith("hip/") and not link.detail.endswith("#if") for link in includes)
+    return hip and not any(_CUDA_HEADER.match(link.target) for link in includes)
 
 
 def _without_checks(cases: list[Case]) -> list[Case]:
@@ -82,9 +101,6 @@ def _moved(one: Case, file: FileFacts, gate: Gate) -> Case:
     return one._replace(file=file, gate=gate, place=place_of(gate, one.shut), gets=gets)
 
 
-_UNREAD = Words()
-
-
 class _Judge:
     """One gate with everything needed to look at it."""
 
@@ -96,7 +112,6 @@ class _Judge:
         selection: Selection,
         catalog: Catalog,
         is_shown: bool,
-        recogniser: Recogniser,
     ) -> None:
         self.file = file
         self.gate = gate
@@ -106,7 +121,6 @@ class _Judge:
         self.selection = selection
         self.catalog = catalog
         self.is_shown = is_shown
-        self.recogniser = recogniser
 
     def found(self) -> Iterator[Case | Undecided]:
         """Everything that is wrong with the gate, or why nobody can tell."""
@@ -121,9 +135,18 @@ class _Judge:
         if self.gate.kind is Kind.RESOURCE:
             return None
         universe = self.catalog.universe
-        verdict = decide(self.gate, self.ways, self.selection, universe, self.obstacles.can_run)
+        if self.gate.note("refused"):
+            loads = _with_loading(self.gate)
+            if loads.arms[0].own.yes & self.selection.mask:
+                return stopped(self.ways)
+            others = replace(self.selection, peers=universe.device & ~self.selection.mask)
+            return decide(loads, branches(loads, universe), others, universe, self.obstacles.can_run)
+        selection = self.selection
+        if self.gate.kind is Kind.BUILD_LIST:  # code for older chips alone leaves the target with nothing as well
+            selection = replace(selection, peers=universe.device & ~selection.mask)
+        verdict = decide(self.gate, self.ways, selection, universe, self.obstacles.can_run)
         if verdict is None and self.is_shown and any(a.effect.refuses for a in self.gate.arms):
-            return spared(self.ways, self.selection, universe) if self._words().workaround else None
+            return spared(self.ways, self.selection, universe)
         return verdict
 
     def excluded(self, shut: Shut) -> Case | None:
@@ -138,24 +161,24 @@ class _Judge:
             return None
         shut = _with_limit(shut, own, held)
         guarded = shut.missed.arm
-        needs = self._needs_of(shut)
-        return Case(
+        case = Case(
             file=self.file,
             gate=gate,
             problem=Problem.EXCLUDED,
             guarded=guarded,
             place=place_of(gate, shut),
             gets=shut.gets.effect,
-            needs=needs,
-            words=self._words(*texts(gate, guarded, shut.gets.effect)) if self.is_shown else _UNREAD,
+            needs=self._needs_of(shut),
             shut=shut,
             limit=held,
             admits=self.catalog.universe.names(shut.missed.yes),
+            is_sure=bool(shut.missed.sure & self.selection.peers) and not self.selection.mask & ~shut.missed.no,
             same_limit=_holds_limit(shut, own, held)
             or self._same_memory(shut)
             or (listed is not None and listed[1])
             or self._fits_bounds(shut),
         )
+        return None if limits_others(case) or prepares(case) else case
 
     def _listed(self) -> tuple[str, bool] | None:
         """The limit that a map of chips holds in its rows, and whether one of them is the target's."""
@@ -172,14 +195,6 @@ class _Judge:
         others = universe.sms(universe.device & ~(shut.missed.yes | shut.missed.maybe))
         return min(universe.sms(universe.device)) not in others and {sm // 10 for sm in others} == {own}
 
-    def _words(self, *texts: str) -> Words:
-        return words(self.gate, *texts, other_chips=self._speaks_of_others)
-
-    def _speaks_of_others(self, line: str) -> bool:
-        """Whether a line names chips, and none of the target's major."""
-        named = chips_named(line, self.catalog)
-        return bool(named) and all(sm // 10 != self.selection.major for sm in named)
-
     def _same_memory(self, shut: Shut) -> bool:
         """Whether a target misses the arm of those that have as much memory: it lands where it has too little.
 
@@ -189,7 +204,7 @@ class _Judge:
         numbers = self.catalog.universe.sms(shut.missed.yes)
         if own is None or any(limit(self.catalog, sm, OPT_IN) != own for sm in numbers):
             return False
-        return shut.why is Why.UNSUITED or bool(self.is_shown and self._words().memory)
+        return shut.why is Why.UNSUITED
 
     def _fits_bounds(self, shut: Shut) -> bool:
         """Whether a macro sizes launch bounds: what the target gets is out of its range, and what it misses is not."""
@@ -204,21 +219,14 @@ class _Judge:
     def _needs_of(self, shut: Shut) -> Needs:
         guarded = shut.missed.arm
         arm = None if guarded == REST else self.gate.arms[guarded]
-        said: tuple[str, ...] = ()
-        if self.is_shown and self.gate.layer not in COMPILED:
-            beside = (
-                self.gate.near,
-                self.gate.scope.name if self.gate.scope else "",
-                *texts(self.gate, guarded, shut.gets.effect),
-            )
-            said = self.recogniser.in_words(" ".join(beside))
-        return needs_to_open(self.gate, arm, said, self.project, self.selection, self.catalog)
+        return needs_to_open(self.gate, arm, (), self.project, self.selection, self.catalog)
 
     def admitted(self) -> Iterator[Case]:
         """One case for the first branch that the target takes and cannot run."""
+        everybody = self.catalog.universe.device if self.gate.layer in COMPILED else 0
         for branch in self.ways:
-            if not branch.yes & self.selection.mask or not branch.works:
-                continue
+            if not branch.yes & self.selection.mask or not branch.works or branch.yes == everybody:
+                continue  # device code against host code: that asks for no chip
             obstacle = self.obstacles.of(branch)
             if obstacle is not None:
                 arm = self.gate.arms[branch.arm] if branch.arm != REST else None
@@ -230,10 +238,15 @@ class _Judge:
                     place=self.gate.place if arm is None or self.gate.kind in LISTS else arm.place,
                     gets=branch.effect,
                     needs=Needs(obstacle.needs),
-                    words=words(self.gate),
                     obstacle=obstacle,
                 )
                 return
+
+
+def _with_loading(gate: Gate) -> Gate:
+    """A build list that the toolkit refuses as it would be with another one: who finds no code in it misses more."""
+    arms = tuple(replace(arm, truth=arm.own, assumed=arm.own) for arm in gate.arms)
+    return replace(gate, arms=arms, rest=Effect(Does.SKIPS, gate.place.line, environment=gate.rest.environment))
 
 
 def _with_limit(shut: Shut, own: int | None, held: str | None) -> Shut:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from archscan.judge.branches import REST, Branch, same_result
-from archscan.judge.words import numbered
-from archscan.model.gate import Does, Gate
+from archscan.judge.chips import numbered
+from archscan.model.gate import Does, Gate, Kind
 from archscan.model.target import Selection, Universe
 
 
@@ -22,6 +22,7 @@ class Why(str, Enum):
     SHADOWED = "shadowed"  # an arm that means the target is taken from it by an earlier one
     NEGATED = "negated"  # a list or window is written as what it leaves out
     UNSUITED = "unsuited"  # the target lands in a branch that it cannot run
+    STOPPED = "stopped"  # the toolkit refuses an entry of a build list: nobody gets anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Shut:
     gets: Branch
     why: Why
     others: tuple[Branch, ...] = ()  # further branches that it misses
+    spared: bool = False  # the branch refuses something to siblings of the target alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,46 @@ def decide(
 
     `can_run` says whether the target can run what is behind a branch (on one of its variants).
     """
+    if gate.note("mixed"):
+        return _mixed_up(gate, ways, selection, universe)
+    ways = _positive(gate, ways, universe)
     landing = [b for b in ways if b.yes & selection.mask]
     asking = [b for b in ways if b.conditional]
     blind = bool(asking) and all(not b.yes and b.maybe & selection.mask == selection.mask for b in asking)
     if not landing or blind:  # nobody knows who takes an arm, so nobody knows who is left for the else
         return _undecided(gate, ways, selection)
-    return _shut(gate, ways, landing, selection, universe, can_run)
+    shut = _shut(gate, ways, landing, selection, universe, can_run)
+    if shut is None and any(_hangs(b, ways, selection) for b in landing):
+        return _open(gate)
+    return shut
+
+
+def _positive(gate: Gate, ways: tuple[Branch, ...], universe: Universe) -> tuple[Branch, ...]:
+    """The branches with a negation turned round: `if not A: x` before `y` is `if A: y` before `x`.
+
+    Only one reading is possible where the condition holds for older and for newer chips than those it leaves out: these
+    are whom it is about. A chip left out of its generation is an exception, and a text is compared as it stands.
+    """
+    as_text = gate.kind in (Kind.STRING_EDIT, Kind.STRING_COMPARE) or gate.note("encoding") == "text"
+    if as_text or len(ways) != 2 or not ways[0].conditional or ways[1].conditional or ways[0].maybe or ways[1].maybe:
+        return ways
+    inside, outside = universe.sms(ways[0].yes), universe.sms(ways[1].yes)
+    around = bool(inside and outside) and min(inside) < min(outside) and max(outside) < max(inside)
+    is_exception = len({sm // 10 for sm in outside}) == 1 and any(sm // 10 == min(outside) // 10 for sm in inside)
+    if not around or is_exception or not (ways[0].works and ways[1].works):
+        return ways
+    return ways[0]._replace(conditional=False), ways[1]._replace(conditional=True)
+
+
+def _mixed_up(gate: Gate, ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> Shut | None:
+    """What a comparison of unlike things shuts everybody out of, those too whom it names; `own` is whom it means."""
+    arm, rest = ways[0], ways[-1]
+    good, gets = (arm, rest) if arm.works and not arm.yes else (rest, arm)
+    meant = arm.own if good is arm else universe.device & ~arm.own
+    if not good.works or not gets.yes & selection.mask:
+        return None
+    why = Why.SHADOWED if meant & selection.mask else Why.MISSED
+    return Shut(good._replace(yes=meant), gets, why)
 
 
 def spared(ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> Shut | None:
@@ -71,13 +107,34 @@ def spared(ways: tuple[Branch, ...], selection: Selection, universe: Universe) -
         narrow = branch.conditional and branch.effect.refuses and 0 < len(named) <= _FEW
         sibling = any(sm // 10 == selection.major for sm in named)
         if narrow and landing and sibling and not (branch.yes | branch.maybe) & selection.mask:
-            return Shut(branch, landing[0], Why.MISSED)
+            return Shut(branch, landing[0], Why.MISSED, spared=True)
     return None
+
+
+def stopped(ways: tuple[Branch, ...]) -> Shut:
+    """What a build list comes to of which the toolkit refuses an entry: all who would load something miss it."""
+    return Shut(ways[0]._replace(yes=ways[0].own), ways[-1], Why.STOPPED)
+
+
+def _hangs(taken: Branch, ways: tuple[Branch, ...], selection: Selection) -> bool:
+    """Whether peers are sure of a branch that the target takes only if the unknown is as it is supposed to be.
+
+    Behind `arch >= 900 && arch < LIMIT`, where a flag makes the limit 1000 or 1300, sm_90 is served in both worlds.
+    """
+    if not (taken.conditional and taken.works and taken.sure & selection.peers):
+        return False
+    if (taken.sure | taken.own) & selection.mask:  # where another question is open, it is another gate's
+        return False
+    return any(selection.mask & ~other.no for other in ways if other.arm != taken.arm and not same_result(other, taken))
 
 
 def _undecided(gate: Gate, ways: tuple[Branch, ...], selection: Selection) -> Undecided | None:
     if not any(b.maybe & selection.mask for b in ways):
         return None  # enclosing conditionals are false: the outer gate speaks
+    return _open(gate)
+
+
+def _open(gate: Gate) -> Undecided:
     return Undecided(tuple(dict.fromkeys(name for arm in gate.arms for name in arm.unknowns)))
 
 
@@ -104,7 +161,7 @@ def _shut(
     if _is_ours(gate, gets, selection, universe):
         return None
     candidates = [b for b in ways if _missed(b, gets, selection) and not _exempt(b, gets, ways, selection, universe)]
-    candidates = [b for b in candidates if not _renames(gate, b, gets) and not _has_own(gate, b, universe)]
+    candidates = [b for b in candidates if not _renames(gate, b, gets)]
     if gets.effect.does is Does.LOGS:
         candidates = [b for b in candidates if b.arm != REST]  # it warns and goes on to the same
     if served:
@@ -186,19 +243,6 @@ def _is_ours(gate: Gate, gets: Branch, selection: Selection, universe: Universe)
     begins = constant and (gets.effect.does is Does.WORK or "(" in (gets.effect.value or ""))
     conditions = [arm.condition for arm in gate.arms]
     return any(_NEGATED.match(c) or (begins and re.search(other, c)) for c in conditions)
-
-
-_ABLE = re.compile(  # a negated ability, alone or as one of several questions
-    r"(?:\bnot\s+|!\s*)(?:\w+\.)*_?(?:(?:use|uses|can|has|have|enable|supports?)_\w+|\w+_(?:supported|available|enabled))"
-    r"(?:\([^()]*\))?\s*\)*\s*(?:$|\bor\b|\|\|)"
-)
-
-
-def _has_own(gate: Gate, branch: Branch, universe: Universe) -> bool:
-    """Whether the arm is for all, from the oldest on, who lack what the target has: `if not use_dedicated_kernel`."""
-    oldest = min(universe.sms(universe.device))
-    lacking = branch.arm != REST and oldest in universe.sms(branch.yes)
-    return lacking and _ABLE.search(gate.arms[branch.arm].condition) is not None
 
 
 def _renames(gate: Gate, branch: Branch, gets: Branch) -> bool:

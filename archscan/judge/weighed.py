@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import Branch
+from archscan.judge.capability import Capable
 from archscan.judge.cases import Case
+from archscan.judge.chips import numbered
 from archscan.judge.pairs import Half, Pair
-from archscan.judge.words import numbered
-from archscan.model.finding import Advice, Consequence
+from archscan.judge.relation import relation_of
+from archscan.model.finding import Advice, Consequence, Intent, Level, Relation
 from archscan.model.target import Selection
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Weighed:
     """A case with everything that advice can rest on."""
 
     case: Case
     ways: tuple[Branch, ...]  # of its gate
     today: Consequence
+    capable: Capable
+    intent: Intent
     pairs: tuple[Pair, ...]
     routed: bool  # the host launches what is behind it for other targets only
     unbuilt: bool  # no list compiles its source for the target
     selection: Selection
     catalog: Catalog
-    harm: bool  # evidence of harm on this target for what is behind the gate
+    harm: bool  # sourced: opening such a gate cost time, or went wrong, on the target's family
     contested: bool  # good sources disagree about it
+    said_lacks: tuple[str, ...] = ()  # instructions that a comment of the gate itself names and the target lacks
+    yours: str = ""  # what the user measured when it was opened: loss, contested, or nothing
 
-    @property
+    @cached_property
     def siblings(self) -> frozenset[int]:
         """SMs that take the guarded branch and are of the target's own major, or the same chip by another number."""
         shut = self.case.shut
@@ -48,6 +54,26 @@ class Weighed:
         at = known.index(sm)
         return re.search(numbered(sm), asked) is not None or not taken & {*known[at - 1 : at], *known[at + 1 : at + 2]}
 
+    @cached_property
+    def relation(self) -> Relation | None:
+        """How the target stands to those that the guarded branch lets in."""
+        shut = self.case.shut
+        if shut is None:
+            return None
+        universe = self.catalog.universe
+        taken = shut.missed.yes & universe.device & ~universe.mask(universe.variants(self.selection.sm))
+        return relation_of(taken, self.siblings, self.selection, universe)
+
+    @cached_property
+    def attributes(self) -> dict[str, str]:
+        """What a row of advice can ask for by value."""
+        return {
+            "problem": self.case.problem.value,
+            "capability": self.capable.capability.value,
+            "intent": self.intent.value,
+            "relation": self.relation.value if self.relation is not None else "none",
+        }
+
     def half(self, *halves: Half, admits: bool | None = None) -> tuple[Pair, ...]:
         """The other halves of these kinds."""
         return tuple(p for p in self.pairs if p.half in halves and (admits is None or p.admits is admits))
@@ -60,7 +86,5 @@ class Advised:
     advice: Advice
     today: Consequence
     why: str
-    because: str = ""  # the word or name it rests on
-
-
-Rule = Callable[[Weighed], "Advised | None"]
+    row: str  # of rules/advice.yaml
+    severity: Level | None = None  # where the row settles it

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from archscan.model.gate import Gate, Place
 from archscan.model.truth import Truth
+
+if TYPE_CHECKING:
+    from archscan.model.library import Kernels, Library
 
 
 class Origin(str, Enum):
@@ -140,6 +145,8 @@ class FileFacts:
     undecided: tuple[Undecided, ...] = ()
     suppressions: tuple[Suppression, ...] = ()
     problems: tuple[str, ...] = ()  # "unbalanced #if at line 12": read, but with a remark
+    left: str = ""  # why its gates were not looked for: it counts as skipped
+    lost: bool = False  # for its problems its gates cannot be told: it counts as failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +159,9 @@ class Facts:
     roots: tuple[str, ...] = ()  # every PATH as typed
     bytes_read: int = 0
     files_read: int = 0  # every file a front end looked at, also those with nothing to report
+    libraries: tuple[Library, ...] = ()  # compiled files with GPU images in them
+    compiled: int = 0  # every compiled file that was looked at
+    # what kernels do, by library and offset of the image: of those images that a question was about
+    kernels: Mapping[tuple[str, int], Kernels] = field(default_factory=dict, compare=False)
+    other: int = 0  # files of kinds that archscan does not read
     listing: str = field(default="", compare=False)  # stands for all files found and their ages; "" = cannot be told

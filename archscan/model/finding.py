@@ -40,6 +40,53 @@ class Advice(str, Enum):
     NARROW = "narrow"
     PAIR = "pair"
     CONTESTED = "contested"
+    INVESTIGATE = "investigate"
+
+
+UNCOUNTED = frozenset({Advice.LEAVE, Advice.INVESTIGATE})  # never count for --fail-on and never get a fix
+
+
+class Capability(str, Enum):
+    """Whether the target can run what is behind the arm, by the inventory of the code there."""
+
+    CAN = "can"
+    CANNOT = "cannot"
+    UNKNOWN = "unknown"
+
+
+class Intent(str, Enum):
+    """What a gate is for, read from what its sides do."""
+
+    REQUIREMENT = "requirement"  # one side works, the other refuses, returns an error or does nothing
+    PATH = "path"  # another implementation gives the same result
+    TUNING = "tuning"  # the same code with other numbers
+    IMAGES = "images"  # what a build makes, or a binary holds
+    LIMIT = "limit"  # a measured limit of the chip
+    MISTAKE = "mistake"  # it means the target, and only its spelling makes it false
+    RESTRICTION = "restriction"  # names other chips to deny or limit something
+    WORKAROUND = "workaround"  # something one chip gets because of a fault
+    PREPARATION = "preparation"  # normalises a name, lists what a compiler knows
+    TEST = "test"
+    UNKNOWN = "unknown"
+
+
+class Relation(str, Enum):
+    """How the target stands to the chips that are let in."""
+
+    OLDER = "older"
+    NEWER = "newer"
+    SIBLING = "sibling"
+    BETWEEN = "between"
+    OTHER_HALF = "other-half"
+
+
+class Reach(str, Enum):
+    """Whether what is behind a gate is run by a scanned program, built by a scanned build, or only there."""
+
+    RUN = "run"
+    BUILT = "built"
+    EXISTS = "exists"
+    UNKNOWN = "unknown"
 
 
 class Level(str, Enum):
@@ -92,6 +139,11 @@ class Edit:
     end: int
     text: str
 
+    @property
+    def data(self) -> bytes:
+        """The new text as bytes: what is no UTF-8 in moved code stays as it is."""
+        return self.text.encode("utf-8", "surrogateescape")
+
 
 @dataclass(frozen=True, slots=True)
 class Fix:
@@ -102,6 +154,23 @@ class Fix:
     edits: tuple[Edit, ...]
     reasons: tuple[str, ...] = ()  # why it is not safe
     opens: tuple[str, ...] = ()  # every target whose verdict flips
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """What a library holds for the target: how many modules come to run in which way."""
+
+    modules: int
+    native: int
+    compatible: int
+    jit: int
+    jit_link: int
+    none: int  # of a library of which nothing loads, or that are meant for the target's siblings
+    other_chips: int  # hold images of other chips only, beside modules that load
+    lto: int
+    images: tuple[tuple[str, int], ...]  # by name: sm_120a, compute_90
+    kernels: tuple[tuple[str, int], ...]  # code, hollow, trap, absent
+    error: int  # what CUDA reports at the first launch: 209, 500; 0 = none
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +193,14 @@ class Finding:
     advice: Advice
     message: str
     risk: Risk
+    severity: Level = Level.INFO  # how bad it is today: high, medium, low or info
+    capability: Capability = Capability.UNKNOWN
+    intent: Intent = Intent.UNKNOWN
+    relation: Relation | None = None  # None where nobody is let in that the target could stand to
+    reach: Reach = Reach.UNKNOWN
+    missing: tuple[str, ...] = ()  # names in the guarded code that nothing is known of
+    row: str = ""  # id of the row of rules/advice.yaml that decided
+    listed: bool = True  # told one by one; what is right as it is, or only to be looked into, is counted
     body: Place | None = None
     function: str | None = None
     unknowns: tuple[str, ...] = ()
@@ -133,6 +210,7 @@ class Finding:
     group: str | None = None
     chain: str | None = None
     origin: str = "own"
+    binary: Binary | None = None
 
     @property
     def path(self) -> str:

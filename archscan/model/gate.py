@@ -40,7 +40,9 @@ class Kind(str, Enum):
     BUILD_FLAG = "build-flag"  # if has_sm100:
     BUILD_LIST = "build-list"  # CMake arch lists, gencode lists
     STRING_COMPARE = "string-compare"  # "12.0" >= "7.0", STRLESS
+    STRING_EDIT = "string-edit"  # string(REPLACE ...) on the name of an architecture
     TEST_SKIP = "test-skip"
+    IMAGES = "images"  # of a compiled library: no condition, but what was built (arm = where one of them loads)
     RESOURCE = "resource"  # no condition: a constant that exceeds a limit of some targets (arm = where it fits)
 
 
@@ -117,6 +119,16 @@ class FeatureUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Mention:
+    """A name or instruction in guarded code that nothing is known of."""
+
+    name: str
+    line: int
+    path: str = ""  # file of `line` when it is another one
+    via: str = ""  # the function or macro it is reached through
+
+
+@dataclass(frozen=True, slots=True)
 class Effect:
     """What happens on an arm."""
 
@@ -154,6 +166,9 @@ class Arm:
     digest: str = ""  # of the body without white space and comments; equal digests do the same
     features: tuple[FeatureUse, ...] = ()
     calls: tuple[str, ...] = ()  # names called in the body, for chains
+    missing: tuple[Mention, ...] | None = (
+        None  # what nothing is known of in the body and what it calls; None = not looked
+    )
     is_else: bool = False
     focus: Place | None = None  # the part of the condition to underline, if known (the conjunct that decides)
 
@@ -180,6 +195,7 @@ class Gate:
     rest: Effect = NOTHING  # what a target gets that takes no arm (no else)
     rest_features: tuple[FeatureUse, ...] = ()  # of what surely runs there
     rest_calls: tuple[str, ...] = ()
+    rest_missing: tuple[Mention, ...] | None = None
     scope: Scope | None = None
     reach: Truth | None = None  # truth of the enclosing conditionals; None = always reached
     related: tuple[Related, ...] = ()
@@ -188,7 +204,7 @@ class Gate:
     derived_from: tuple[str, ...] = ()  # macros whose definition decides it
     names_arch: bool = True  # some condition names an arch macro or value (false: only derived through the project)
     assumptions: tuple[str, ...] = ()  # taken for granted (CUDA, not ROCm; toolkit new enough; variable unset)
-    extra: tuple[tuple[str, str], ...] = field(default=())  # few typed notes: ("encoding", "text"), ("quirk", "...")
+    extra: tuple[tuple[str, str], ...] = field(default=())  # few typed notes: ("encoding", "text"), ("images:0", "90a")
 
     def note(self, key: str) -> str | None:
         """The value of a note in `extra`, or None."""

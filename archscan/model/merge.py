@@ -43,4 +43,6 @@ def _joined(one: FileFacts, other: FileFacts) -> FileFacts:
         undecided=tuple(dict.fromkeys(one.undecided + other.undecided)),
         suppressions=tuple(dict.fromkeys(one.suppressions + other.suppressions)),
         problems=tuple(dict.fromkeys(one.problems + other.problems)),
+        left=one.left or other.left,
+        lost=one.lost or other.lost,
     )

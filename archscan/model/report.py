@@ -35,19 +35,34 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class UndecidedGate:
-    """A gate whose truth stays unknown for the target, and what would settle it."""
+    """A gate whose truth stays unknown for the target, and what would settle it; or a place that was not understood."""
 
     path: str
     line: int
     condition: str
     unknowns: tuple[str, ...]
     settle: tuple[str, ...]
+    reason: str = ""  # of a place that was not understood; "" = a gate, which hangs on the unknowns
 
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
     finding: Finding
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """What the libraries of a scan come to for the target."""
+
+    libraries: int
+    images: int
+    run: int  # with machine code that it loads
+    jit: int  # with PTX only
+    jit_modules: int
+    nothing: int
+    elsewhere: int  # for another processor than the target comes with
+    host: str  # that processor, if the target comes with one alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +82,5 @@ class Report:
     skipped: tuple[Skipped, ...] = ()
     failed: tuple[Failed, ...] = ()
     assumptions: tuple[str, ...] = ()  # printed once
+    binaries: Binaries | None = None  # None = no library was found
     notes: tuple[str, ...] = field(default=())

@@ -17,6 +17,7 @@ class ScanSettings:
     exclude: tuple[str, ...] = ()  # gitignore-style patterns
     jobs: int = 0  # 0 = as many as there are cores
     use_cache: bool = True
+    stdin_name: str = ""  # what standard input is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,11 @@ class JudgeSettings:
     layers: frozenset[str] = frozenset()
     rules: frozenset[str] = frozenset()
     min_risk: str = "info"
+    min_severity: str = "info"
+    advice: frozenset[str] = frozenset()
     include_leave: bool = False
     include_vendored: bool = False
     include_tests: bool = False
     context: tuple[str, ...] = ()  # "pcie", "tp8": evidence with these conditions weighs more
-    evidence_files: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()  # report only what touches these paths (hook)
+    ignored: tuple[tuple[str, frozenset[str]], ...] = ()  # rules that are not reported of paths with this pattern

@@ -16,6 +16,7 @@ Renderer = Callable[[Report, RenderOptions], str]
 RENDERERS = {
     "text": "archscan.reporting.text:render_text",
     "json": "archscan.reporting.json_format:render_json",
+    "jsonl": "archscan.reporting.json_format:render_jsonl",
     "sarif": "archscan.reporting.sarif:render_sarif",
     "html": "archscan.reporting.html:render_html",
     "github": "archscan.reporting.github:render_github",

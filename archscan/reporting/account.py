@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from archscan.model.finding import Advice, Consequence, Finding, Level, Problem
+from archscan.model.finding import UNCOUNTED, Consequence, Level, Problem
 from archscan.model.report import Report
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import HIDDEN_FLAGS, Page, by_level, counts
-from archscan.reporting.words import counted, one_line, shortened, size
+from archscan.reporting.words import counted, one_line, size
 
 Rows = list[tuple[str, str]]
 _FEW = 3
@@ -18,12 +18,14 @@ _Part = Callable[[Report, RenderOptions, Page], Rows]
 
 def account(report: Report, options: RenderOptions, shown: Page) -> Rows:
     """Labelled lines that account for every file and gate."""
-    parts: tuple[_Part, ...] = (_headline, _first, _files, _gates, _undecided, _fixable, _rests_on)
+    parts: tuple[_Part, ...] = (
+        _headline, _files, _binaries, _gates, _undecided, _not_understood, _fixable, _rests_on,
+    )  # fmt: skip
     return [row for part in parts for row in part(report, options, shown)]
 
 
 def _headline(report: Report, options: RenderOptions, shown: Page) -> Rows:
-    findings = [f for f in report.findings if options.include_leave or f.advice is not Advice.LEAVE]
+    findings = [f for f in report.findings if options.include_leave or f.listed]
     variants = ", ".join(f"sm_{t.sm}{t.suffix}" for t in report.selection.variants)
     if not findings:
         words = "nothing to report"
@@ -35,41 +37,68 @@ def _headline(report: Report, options: RenderOptions, shown: Page) -> Rows:
     return [(report.selection.name, f"{words}; judged as {variants}")]
 
 
-def _first(report: Report, options: RenderOptions, shown: Page) -> Rows:
-    """Where to begin, for those who see the end of a long report first."""
-    entries = [e for block in shown.blocks for e in block.entries]
-    if len(entries) <= _FEW:
-        return []
-    worst = sorted(entries, key=lambda e: -e.finding.risk.score)[:_FEW]
-    places = [_where(e.finding, options) for e in worst]
-    return [("look first" if not number else "", place) for number, place in enumerate(places)]
-
-
-def _where(finding: Finding, options: RenderOptions) -> str:
-    """The place, and as much of the message as fits beside it."""
-    place = f"{options.typed(finding.path)}:{finding.place.line}"
-    room = options.width - 14 - len(place)
-    return f"{place}  {shortened(one_line(finding.message), room)}" if room >= 20 else place
-
-
 def _files(report: Report, options: RenderOptions, shown: Page) -> Rows:
     facts = report.facts
-    skipped = Counter(one_line(s.reason) for s in report.skipped)
-    failed = Counter(one_line(f.reason) for f in report.failed)
     with_gates = sum(bool(f.gates) for f in facts.files)
     read = counted(facts.files_read or len(facts.files), "file")
     words = f"{read} read ({size(facts.bytes_read)}), {with_gates} with gates"
-    for word, reasons in (("skipped", skipped), ("failed", failed)):
-        if reasons:
-            total = sum(reasons.values())
-            common = ", ".join(f"{number} {reason}" for reason, number in reasons.most_common(3))
-            words += f"; {total:,} {word} ({common}{', …' if len(reasons) > 3 else ''})"
-    return [("files", words)]
+    rows = [("files", words + (f"; {facts.other:,} of other kinds" if facts.other else ""))]
+    for label, left in (("skipped", report.skipped), ("failed", report.failed)):
+        if left and options.verbosity > 0:
+            places = [f"{options.typed(one.path)}  {one_line(one.reason)}" for one in left]
+            rows += [(label, places[0]), *(("", place) for place in places[1:])]
+        elif left:
+            rows.append((label, f"{counted(len(left), 'path')}: {_kinds(one.reason for one in left)}; -v lists them"))
+    return rows
+
+
+def _kinds(reasons: Iterable[str]) -> str:
+    """How many there are of every kind of reason, without what is different of each."""
+    kinds = Counter(one_line(reason.partition(": ")[0]) for reason in reasons)
+    return ", ".join(f"{number:,} {kind}" for kind, number in sorted(kinds.items(), key=lambda k: (-k[1], k[0])))
+
+
+def _not_understood(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    """Places that ask for the architecture, or may do so, in a way that was not understood."""
+    places = [u for u in report.undecided if u.reason]
+    if not places:
+        return []
+    label = "not read"
+    if options.verbosity > 0:
+        told = [f"{options.typed(u.path)}:{u.line}  {one_line(u.condition)}  ({one_line(u.reason)})" for u in places]
+        return [(label, told[0]), *(("", place) for place in told[1:])]
+    return [(label, f"{counted(len(places), 'place')}: {_kinds(u.reason for u in places)}; -v lists them")]
+
+
+def _binaries(report: Report, options: RenderOptions, shown: Page) -> Rows:
+    """What the compiled libraries come to for the target."""
+    found = report.binaries
+    if found is None:
+        return []
+    parts = [f"{found.run:,} run"] if found.run else []
+    parts += [f"{found.jit:,} by JIT"] if found.jit else []
+    if found.jit_modules:
+        parts[-1] += f" ({counted(found.jit_modules, 'module')})" if found.jit else ""
+        parts += [] if found.jit else [f"{counted(found.jit_modules, 'module')} of these by JIT"]
+    parts += [f"{found.nothing:,} not at all"] if found.nothing else []
+    left = sum(f.binary is not None and not f.listed for f in report.findings)
+    if left and not options.include_leave:
+        parts[-1] += f", {counted(left, 'finding')} of other chips' own code (--include-leave)"
+    words = f"{counted(found.libraries, 'library', 'libraries')}, {counted(found.images, 'image')}"
+    words += f": {', '.join(parts)}" if parts else ""
+    if found.elsewhere:
+        away = (
+            f"{found.elsewhere:,} not judged: {report.selection.name} comes with {found.host} processors, look at the"
+        )
+        words = f"{away} {found.host} wheel" if not found.libraries else f"{words}; {away} {found.host} wheel for them"
+    return [("binaries", words)]
 
 
 def _gates(report: Report, options: RenderOptions, shown: Page) -> Rows:
     number = counts(report)
     parts = [f"{number['finding']:,} reported"]
+    if number["investigate"]:
+        parts.append(f"{number['investigate']:,} of which nothing is known (--advice investigate)")
     if number["leave"]:
         flag = "" if options.include_leave else " (--include-leave)"
         parts.append(f"{number['leave']:,} right as they are{flag}")
@@ -83,7 +112,7 @@ def _gates(report: Report, options: RenderOptions, shown: Page) -> Rows:
 
 
 def _undecided(report: Report, options: RenderOptions, shown: Page) -> Rows:
-    undecided = report.undecided
+    undecided = [u for u in report.undecided if not u.reason]
     if not undecided:
         return []
     if options.verbosity > 0:
@@ -102,7 +131,9 @@ def _fixable(report: Report, options: RenderOptions, shown: Page) -> Rows:
     if fixes:
         safe = sum(fix.safe for fix in fixes)
         return [("fixes", f"{len(fixes)} proposed, {safe} of them safe: {how}")]
-    open_to_edits = any(f.advice is not Advice.LEAVE and f.risk.level is not Level.BLOCKED for f in report.findings)
+    open_to_edits = any(
+        f.advice not in UNCOUNTED and f.risk.level is not Level.BLOCKED and f.binary is None for f in report.findings
+    )
     return [("fixes", f"not worked out here: {how} shows edits that are proven")] if open_to_edits else []
 
 
@@ -122,7 +153,7 @@ _NONE = frozenset({Consequence.NO_EFFECT, Consequence.CORRECT_EXCLUSION})
 
 def verdict_sentence(report: Report, include_leave: bool) -> str:
     """The report in one sentence: how much goes wrong for the target, silently or not."""
-    shown = [f for f in report.findings if include_leave or f.advice is not Advice.LEAVE]
+    shown = [f for f in report.findings if include_leave or f.listed]
     name = report.selection.name
     if not shown:
         seen = sum(len(file.gates) for file in report.facts.files)

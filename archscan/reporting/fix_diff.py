@@ -18,7 +18,7 @@ def diff_lines(fix: Fix, sources: Sources) -> list[str]:
             continue
         after = before
         for edit in sorted((e for e in fix.edits if e.path == path), key=lambda e: -e.start):
-            after = after[: edit.start] + edit.text.encode("utf-8", "surrogateescape") + after[edit.end :]
+            after = after[: edit.start] + edit.data + after[edit.end :]
         shown = visible(path)
         result += unified_diff(decoded(before), decoded(after), f"a/{shown}", f"b/{shown}", n=1, lineterm="")
     return result

@@ -18,10 +18,10 @@ def render_github(report: Report, options: RenderOptions) -> str:
     shown = page(report, 0, options.include_leave)
     entries = sorted(
         (e for block in shown.blocks for e in block.entries),
-        key=lambda e: (-e.finding.risk.level.rank, -e.finding.risk.score),
+        key=lambda e: (-e.finding.severity.rank, -e.finding.risk.score),
     )
-    errors = [e for e in entries if e.finding.risk.level in _ERRORS]
-    warnings = [e for e in entries if e.finding.risk.level not in _ERRORS]
+    errors = [e for e in entries if e.finding.severity in _ERRORS]
+    warnings = [e for e in entries if e.finding.severity not in _ERRORS]
     lines = [_command("error", e, options) for e in errors[:_MOST]]
     lines += [_command("warning", e, options) for e in warnings[:_MOST]]
     cut = max(len(errors) - _MOST, 0) + max(len(warnings) - _MOST, 0)
@@ -38,7 +38,7 @@ def _command(kind: str, entry: Entry, options: RenderOptions) -> str:
         "file": options.located(finding.path),
         "line": str(finding.place.line),
         "endLine": str(finding.place.end_line),
-        "title": f"{finding.rule}: {finding.risk.level.value} risk",
+        "title": f"{finding.rule}: {finding.severity.value}",
     }
     more = f" And {len(entry.others)} more like it: {_places(entry, options)}." if entry.others else ""
     reasons = " ".join(f"{one_line(r.text)}." for r in finding.risk.reasons[:2])

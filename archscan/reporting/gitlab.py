@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from archscan.model.finding import Advice, Finding, Level
+from archscan.model.finding import Finding, Level
 from archscan.model.report import Report
 from archscan.reporting.json_format import json_safe
 from archscan.reporting.options import RenderOptions
@@ -22,7 +22,7 @@ _SEVERITY = {
 
 def render_gitlab(report: Report, options: RenderOptions) -> str:
     """Every finding as an issue; an empty list is a valid report. GitLab wants fingerprints to be unique."""
-    shown = [f for f in report.findings if options.include_leave or f.advice is not Advice.LEAVE]
+    shown = [f for f in report.findings if options.include_leave or f.listed]
     seen: Counter[str] = Counter()
     issues = []
     for finding in shown:
@@ -36,7 +36,7 @@ def _issue(finding: Finding, ordinal: int, options: RenderOptions) -> dict[str, 
         "description": f"{one_line(finding.message)} ({verdict(finding)}; advice: {finding.advice.value})",
         "check_name": finding.rule,
         "fingerprint": finding.fingerprint if ordinal == 1 else f"{finding.fingerprint}:{ordinal}",
-        "severity": _SEVERITY[finding.risk.level],
+        "severity": _SEVERITY[finding.severity],
         "location": {
             "path": options.located(finding.path),
             "lines": {"begin": finding.place.line, "end": finding.place.end_line},

@@ -6,8 +6,10 @@ import base64
 import hashlib
 import html
 import json
+import shlex
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from archscan import __version__
@@ -15,9 +17,11 @@ from archscan.model.finding import Evidence, Finding, Fix, Level, Problem
 from archscan.model.report import Chain, Report
 from archscan.reporting.account import account, verdict_sentence
 from archscan.reporting.fix_diff import diff_lines
+from archscan.reporting.html_answer import answer_markup, plain_markup
 from archscan.reporting.matrix import Row, cell, columns
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Entry, Page, page
+from archscan.reporting.plain import GLOSSARY, opening, said, verb
 from archscan.reporting.words import body_lines, compact, gets, guarded, landing, near, one_line, verdict, visible
 
 _AROUND = 2  # lines of source shown before and after
@@ -32,13 +36,27 @@ def render_html(report: Report, options: RenderOptions) -> str:
     return _filled(
         "report.html",
         {
-            "title": f"archscan: {report.selection.name}",
-            "heading": report.selection.name,
+            "title": f"{_project(options)} on {report.selection.name}: archscan",
+            "heading": f"{_project(options)} on {report.selection.name}",
+            "gpu": options.gpu + (f", CUDA {options.toolkit}" if options.toolkit else ""),
+            "command": shlex.join(["archscan", "--target", report.selection.name, *options.paths]),
             "verdict": verdict_sentence(report, options.include_leave),
             "version": __version__,
         },
-        {"account": _account(rows)},
+        {
+            "account": _account(rows),
+            "answer": answer_markup(shown.features, report, options),
+            "plain": plain_markup(shown, options),
+        },
         _data(report, options, shown),
+    )
+
+
+def _project(options: RenderOptions) -> str:
+    """What was scanned, by the names of the PATHs."""
+    return (
+        ", ".join(Path(path).resolve().name if path in (".", "./") else Path(path).name for path in options.paths)
+        or "code"
     )
 
 
@@ -50,8 +68,15 @@ def render_matrix_html(title: str, table: Sequence[Row], sms: Sequence[int]) -> 
         "entries": [],
         "chains": [],
     }
-    words = {"title": f"archscan matrix: {title}", "heading": title, "verdict": "", "version": __version__}
-    return _filled("report.html", words, {"account": ""}, data)
+    words = {
+        "title": f"{title}: archscan matrix",
+        "heading": title,
+        "gpu": "",
+        "command": "",
+        "verdict": "",
+        "version": __version__,
+    }
+    return _filled("report.html", words, {"account": "", "answer": "", "plain": ""}, data)
 
 
 def _filled(name: str, words: dict[str, str], markup: dict[str, str], data: dict[str, Any]) -> str:
@@ -92,7 +117,6 @@ def _account(rows: Iterable[tuple[str, str]]) -> str:
 
 def _data(report: Report, options: RenderOptions, shown: Page) -> dict[str, Any]:
     entries = [e for block in shown.blocks for e in block.entries]
-    entries.sort(key=lambda e: -e.finding.risk.score)
     sms = columns(report.universe)
     return {
         "columns": [{"sm": sm, "target": sm == report.selection.sm} for sm in sms],
@@ -100,6 +124,7 @@ def _data(report: Report, options: RenderOptions, shown: Page) -> dict[str, Any]
         "entries": [_entry(e, number, report, options, sms) for number, e in enumerate(entries)],
         "chains": [_chain(c) for c in _worst_first(report.chains, entries)],
         "leave": len(shown.leave),
+        "words": GLOSSARY,
     }
 
 
@@ -115,14 +140,17 @@ def _entry(entry: Entry, number: int, report: Report, options: RenderOptions, sm
     return {
         "id": f"f-{finding.fingerprint}-{number}" if not finding.fingerprint else f"f-{finding.fingerprint}",
         "rule": finding.rule,
-        "level": finding.risk.level.value,
+        "level": finding.severity.value,
         "score": finding.risk.score,
         "problem": finding.problem.value,
         "layer": finding.gate.layer.value,
         "path": options.typed(finding.path),
         "line": finding.place.line,
         "function": finding.function or "",
-        "message": one_line(finding.message),
+        "message": one_line(finding.message) if finding.binary is not None else said(finding),
+        "label": verb(finding),
+        "opening": opening(finding),
+        "order": number,
         "condition": one_line(finding.condition),
         "verdict": verdict(finding),
         "admits": compact(finding.admits, report.universe) or "no target",

@@ -1,4 +1,4 @@
-"""The JSON document that scripts hang on (schema/archscan-1.0.schema.json): folds nothing, leaves nothing out."""
+"""The JSON document that scripts hang on (schema/archscan-1.1.schema.json): folds nothing, leaves nothing out."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from collections import Counter
 from typing import Any
 
 from archscan import __version__
-from archscan.model.finding import Finding, Fix, Level, Problem, Risk
+from archscan.model.finding import Binary, Finding, Fix, Level, Problem, Risk
 from archscan.model.gate import Arm, Gate
 from archscan.model.report import Chain, Report
 from archscan.model.target import Universe
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.words import CONTROL, body_lines
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 
 def render_json(report: Report, options: RenderOptions) -> str:
     """The document as text: sorted by risk, indented, closed by a newline; equal reports give equal bytes."""
     return dumped(document(report, options.all_gates))
+
+
+def render_jsonl(report: Report, options: RenderOptions) -> str:
+    """JSON Lines: the document without its findings and gates on the first line, then a finding a line."""
+    whole = document(report)
+    head = {key: value for key, value in whole.items() if key not in ("findings", "gates")}
+    records = [{"kind": "report", **head}, *({"kind": "finding", **one} for one in whole["findings"])]
+    return "".join(json_safe(json.dumps(record, ensure_ascii=False) + "\n") for record in records)
 
 
 def dumped(document: dict[str, Any]) -> str:
@@ -78,6 +86,7 @@ def document(report: Report, all_gates: bool = False) -> dict[str, Any]:
 
 def _summary(report: Report) -> dict[str, Any]:
     levels = Counter(f.risk.level for f in report.findings)
+    severities = Counter(f.severity for f in report.findings)
     problems = Counter(f.problem for f in report.findings)
     facts = report.facts
     return {
@@ -87,6 +96,7 @@ def _summary(report: Report) -> dict[str, Any]:
         "undecided": len(report.undecided),
         "findings": len(report.findings),
         "by_risk": {level.value: levels[level] for level in Level},
+        "by_severity": {level.value: severities[level] for level in Level if level is not Level.BLOCKED},
         "by_problem": {problem.value: problems[problem] for problem in Problem},
         "suppressed": len(report.suppressed),
         "baselined": report.baselined,
@@ -98,6 +108,7 @@ def _summary(report: Report) -> dict[str, Any]:
 def finding_object(finding: Finding) -> dict[str, Any]:
     """One finding, every key of the contract present."""
     place, body = finding.place, body_lines(finding.place, finding.body)
+    compiled = {"binary": _binary(finding.binary)} if finding.binary else {}
     return {
         "rule": finding.rule,
         "fingerprint": finding.fingerprint,
@@ -117,6 +128,11 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "peers_admitted": list(finding.peers_admitted),
         "unknowns": list(finding.unknowns),
         "consequence": finding.consequence.value,
+        "severity": finding.severity.value,
+        "capability": finding.capability.value,
+        "intent": finding.intent.value,
+        "reach": finding.reach.value,
+        "missing": list(finding.missing),
         "features": list(finding.features),
         "advice": finding.advice.value,
         "message": finding.message,
@@ -128,6 +144,18 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "assumes": list(finding.assumes),
         "group": finding.group,
         "chain": finding.chain,
+        **compiled,
+    }
+
+
+def _binary(binary: Binary) -> dict[str, Any]:
+    """What a library holds for the target."""
+    counts = ("modules", "native", "compatible", "jit", "jit_link", "none", "other_chips", "lto")
+    return {
+        **{name: getattr(binary, name) for name in counts},
+        "images": dict(binary.images),
+        "kernels": dict(binary.kernels),
+        "error": binary.error or None,
     }
 
 

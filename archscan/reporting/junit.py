@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
-from archscan.model.finding import Advice, Finding
+from archscan.model.finding import Finding
 from archscan.model.report import Report
 from archscan.reporting.account import account
 from archscan.reporting.options import RenderOptions
@@ -17,7 +17,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def render_junit(report: Report, options: RenderOptions) -> str:
     """One suite for the target."""
-    shown = [f for f in report.findings if options.include_leave or f.advice is not Advice.LEAVE]
+    shown = [f for f in report.findings if options.include_leave or f.listed]
     name = f"archscan {report.selection.name}"
     counts = {"tests": str(len(shown) or 1), "failures": str(len(shown)), "errors": "0", "skipped": "0"}
     suites = ET.Element("testsuites", {"name": name, **counts})

@@ -49,7 +49,7 @@ def _row(entry: Entry, options: RenderOptions) -> str:
     finding = entry.finding
     more = f" and {len(entry.others)} more" if entry.others else ""
     where = f"{_code(f'{options.located(finding.path)}:{finding.place.line}')}{more}"
-    risk = f"{finding.risk.level.value} ({finding.risk.score})"
+    risk = f"{finding.severity.value}; to open: {finding.risk.level.value} ({finding.risk.score})"
     return f"| {risk} | {_code(finding.rule)} | {where} | {_plain(finding.message)} |"
 
 

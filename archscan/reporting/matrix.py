@@ -9,7 +9,7 @@ import click
 
 from archscan.model.gate import Gate
 from archscan.model.target import Universe
-from archscan.reporting.words import one_line, shortened, visible
+from archscan.reporting.words import counted, one_line, shortened, visible
 
 YES, NO, UNKNOWN, MIXED = "yes", "no", "unknown", "mixed"
 _SIGNS = {YES: "#", NO: ".", UNKNOWN: "?"}
@@ -72,7 +72,7 @@ def rows(gates: Sequence[Gate], universe: Universe, sms: Sequence[int]) -> tuple
     return tuple(found.values())
 
 
-def matrix_text(table: Sequence[Row], sms: Sequence[int], width: int, color: bool) -> str:
+def matrix_text(table: Sequence[Row], sms: Sequence[int], width: int, color: bool, gates: int) -> str:
     """The table for a terminal: a legend, then a line for every row under its file."""
     head = " ".join(f"{sm:>3}" for sm in sms)
     room = max(width - len(head) - 9, 20)
@@ -85,7 +85,12 @@ def matrix_text(table: Sequence[Row], sms: Sequence[int], width: int, color: boo
         signs = " ".join(_painted(c, color) for c in row.cells)
         more = f" (+{row.more})" if row.more else ""
         lines.append(f"{row.line:>6}  {signs}  {shortened(one_line(row.condition), room - len(more))}{more}")
-    lines.append(f"{len(table)} rows" if table else "no gate that tells these targets apart")
+    seen = counted(gates, "gate")
+    lines.append(
+        f"{counted(len(table), 'row')} of {seen}; what is not shown answers alike for all of them, or equals a row"
+        if table
+        else f"{seen}, and none tells these targets apart"
+    )
     return "\n".join(lines) + "\n"
 
 

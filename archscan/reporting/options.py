@@ -22,6 +22,9 @@ class RenderOptions:
     rules: Mapping[str, Rule] = field(default_factory=dict)
     located: Callable[[str], str] = as_reported  # reported path -> path below the repository (SARIF, GitHub, GitLab)
     typed: Callable[[str], str] = as_reported  # reported path -> as the user typed it (text)
+    paths: tuple[str, ...] = ()  # the PATHs as typed, for the commands that a report proposes
+    gpu: str = ""  # what the target is called: "Blackwell (consumer): RTX PRO 6000, RTX 5090"
+    toolkit: str = ""  # the CUDA release assumed
     width: int = 100
     color: bool = False
     limit: int = 40  # entries of the text report; 0 = all

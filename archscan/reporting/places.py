@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from archscan.bounded import small_file
 from archscan.model.facts import Facts
 from archscan.reporting.sources import Sources
+
+_MOST = 64 << 20  # bytes; no larger file was read
 
 
 class Places:
@@ -16,7 +19,9 @@ class Places:
 
     def __init__(self, facts: Facts, root: str | None = None) -> None:
         self._roots = facts.roots
+        self._compiled = frozenset(library.path for library in facts.libraries)
         self._disk = {file.path: file.disk for file in facts.files}
+        self._disk.update((library.path, library.disk) for library in facts.libraries)
         self._prefixes = _prefixes(facts.roots)
         self._root = os.path.realpath(root) if root else None
         self._located: dict[str, str] = {}
@@ -58,9 +63,11 @@ class Places:
         return Sources(lru_cache(maxsize=8)(self._read))
 
     def _read(self, path: str) -> bytes | None:
+        if path in self._compiled:  # no text, and maybe gigabytes of it
+            return None
         disk = self._disk.get(path, "")
         try:
-            return Path(disk).read_bytes() if disk else self._from_archive(path)
+            return small_file(disk, _MOST) if disk else self._from_archive(path)
         except OSError:
             return None
 
@@ -72,7 +79,7 @@ class Places:
             member = _below(path, prefix)
             if member and Path(root).is_file():
                 wanted = [Unread(path, "", 0, archive=root, member=member)]
-                for _, data in contents(root, wanted, 64 << 20):
+                for _, data in contents(root, wanted, _MOST):
                     return data if isinstance(data, bytes) else None
         return None
 

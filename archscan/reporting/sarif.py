@@ -15,11 +15,12 @@ import sarif_om as om
 
 from archscan import __version__
 from archscan.catalog.types import Rule
-from archscan.model.finding import Advice, Finding, Fix, Level
+from archscan.model.finding import Finding, Fix, Level
 from archscan.model.gate import Place
 from archscan.model.report import Chain, Report, Suppressed
 from archscan.reporting.json_format import json_safe
 from archscan.reporting.options import RenderOptions
+from archscan.reporting.plain import without_marks
 from archscan.reporting.words import body_lines, one_line, verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -87,7 +88,7 @@ class _Context:
 
 def sarif_log(report: Report, options: RenderOptions) -> Any:
     """The log as sarif-om objects."""
-    shown = [f for f in report.findings if options.include_leave or f.advice is not Advice.LEAVE]
+    shown = [f for f in report.findings if options.include_leave or f.listed]
     suppressed = report.suppressed if options.sarif_suppressed else ()
     rules = sorted({f.rule for f in shown} | {s.finding.rule for s in suppressed} | set(options.rules))
     context = _Context(report, options, {r: i for i, r in enumerate(rules)}, {c.id: c for c in report.chains})
@@ -143,7 +144,7 @@ def rule_markdown(rule: Rule) -> str:
     parts = [
         ("", rule.what),
         ("## Why\n\n", rule.why),
-        ("## Example\n\n", _fenced(rule.example)),
+        ("## Example\n\n", _fenced(without_marks(rule.example))),
         ("## Known problems\n\n", rule.known_problems),
         ("## Fix\n\n", rule.fix_safety),
         ("## References\n\n", "\n".join(f"- {reference}" for reference in rule.references)),
@@ -160,7 +161,7 @@ def _result(finding: Finding, context: _Context) -> Any:
     return om.Result(
         rule_id=finding.rule,
         rule_index=context.rule_index[finding.rule],
-        level=_LEVELS[finding.risk.level],
+        level=_LEVELS[finding.severity],
         rank=float(finding.risk.score),
         message=om.Message(text=_message(finding, related)),
         locations=[_location(finding.path, context, finding.place, finding.function)],
@@ -172,7 +173,10 @@ def _result(finding: Finding, context: _Context) -> Any:
             "problem": finding.problem.value,
             "consequence": finding.consequence.value,
             "advice": finding.advice.value,
+            "severity": finding.severity.value,
             "risk": finding.risk.level.value,
+            "capability": finding.capability.value,
+            "intent": finding.intent.value,
             "features": [one_line(feature) for feature in finding.features],
             "verdict": dict(finding.verdict),
             "form": finding.form,
@@ -190,12 +194,13 @@ def _suppressed(suppressed: Suppressed, context: _Context) -> Any:
 def _message(finding: Finding, related: Sequence[tuple[Any, str]]) -> str:
     """Risk first, because GitHub shows no rank; then the verdict, the reasons, and links to the related places."""
     risk = finding.risk
-    parts = [f"{risk.level.value.capitalize()} risk ({risk.score}): {_said(finding.message)}"]
-    parts.append(_said(f"Guarded code: {verdict(finding)}"))
+    parts = [f"{finding.severity.value.capitalize()}: {_said(finding.message)}"]
+    if finding.binary is None:
+        parts.append(_said(f"Guarded code: {verdict(finding)}"))
     if finding.features:
         parts.append(_said(f"It uses {', '.join(finding.features)}"))
     parts += [_said(reason.text) for reason in risk.reasons[:3]]
-    parts.append(f"Advice: {finding.advice.value}.")
+    parts.append(f"To open: {risk.level.value} risk ({risk.score}), {finding.advice.value}.")
     links = [f"[{_link_text(words)}]({location.id})" for location, words in related[:10]]
     if links:
         parts.append(f"See {', '.join(links)}.")
@@ -278,7 +283,7 @@ def _fix(fix: Fix, context: _Context) -> Any | None:
         text = om.ArtifactContent(text=edit.text)
         changes.setdefault(edit.path, []).append(om.Replacement(deleted_region=region, inserted_content=text))
     return om.Fix(
-        description=om.Message(text=_said(fix.title)),
+        description=om.Message(text=_said(fix.title if fix.safe else f"unsafe: {fix.title}")),
         artifact_changes=[
             om.ArtifactChange(artifact_location=_artifact(path, context), replacements=replacements)
             for path, replacements in changes.items()

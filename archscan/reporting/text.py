@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-import click
-
-from archscan.model.finding import Advice, Evidence, Finding, Level, Problem, Reason
+from archscan.model.finding import Evidence, Finding, Problem
 from archscan.model.gate import Place, Related, Role
 from archscan.model.report import Report
 from archscan.reporting.account import account
+from archscan.reporting.canvas import COLORS, Canvas
+from archscan.reporting.first_screen import counted_lines, first_screen
 from archscan.reporting.fix_diff import diff_lines
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Block, Entry, Page, by_level, page
+from archscan.reporting.plain import opening, said, verb
 from archscan.reporting.words import (
     body_lines,
     cells,
@@ -32,48 +33,30 @@ from archscan.reporting.words import (
     visible,
 )
 
-_COLORS = {Level.BLOCKED: "magenta", Level.HIGH: "red", Level.MEDIUM: "yellow", Level.LOW: "cyan", Level.INFO: "blue"}
-_MOST_REASONS = 2
 _MOST_SOURCES = 2
-_MOST_TOLD = 2
 _MOST_RELATED = 3
-_MOST_PLACES = 6
-_MOST_NAMES = 3
+_MOST_LISTED = 99
 _TAB = "    "
 _CHANGED = re.compile(r"[+-](?!\+\+ b/|-- a/)")
 _MOST_CHANGED = 6
 
 
-@dataclass(frozen=True, slots=True)
-class _Canvas:
-    """Where text is laid out: the report and the options."""
-
-    report: Report
-    options: RenderOptions
-    told: set[Evidence] = field(default_factory=set)  # disputed facts that stand in full above
-
-    def paint(self, text: str, color: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
-        """`text` in a colour, if colours are wanted."""
-        return click.style(text, fg=color, bold=bold or None, dim=dim or None) if self.options.color else text
-
-    def path(self, path: str) -> str:
-        """A reported path as the user typed its beginning."""
-        return visible(self.options.typed(path))
-
-
 def render_text(report: Report, options: RenderOptions) -> str:
     """The whole text report, closed by a newline."""
-    canvas = _Canvas(report, options)
+    canvas = Canvas(report, options)
     shown = page(report, options.limit, options.include_leave)
     lines: list[str] = []
+    if options.verbosity >= 0 and (report.chains or len(shown.blocks) > 1 or len(shown.features) > 1):
+        lines += first_screen(shown.features, canvas)
     for block in shown.blocks:
         lines += _block(block, canvas)
     lines += _left_out(shown, canvas)
+    lines += counted_lines(shown, canvas)
     lines += _summary(shown, canvas)
     return "\n".join(lines) + "\n"
 
 
-def _block(block: Block, canvas: _Canvas) -> list[str]:
+def _block(block: Block, canvas: Canvas) -> list[str]:
     lines: list[str] = []
     if block.chain and canvas.options.verbosity >= 0:
         lines += _chain_header(block, canvas)
@@ -82,52 +65,94 @@ def _block(block: Block, canvas: _Canvas) -> list[str]:
     return lines
 
 
-def _chain_header(block: Block, canvas: _Canvas) -> list[str]:
+def _chain_header(block: Block, canvas: Canvas) -> list[str]:
     assert block.chain
-    findings = [f for f in canvas.report.findings if f.chain == block.chain.id and f.advice is not Advice.LEAVE]
+    findings = [f for e in block.entries for f in (e.finding, *e.others)]
     files = len({f.path for f in findings})
-    name = visible(block.chain.name)
-    title = f"chain {name}: {counted(len(findings), 'finding')} in {counted(files, 'file')}"
+    title = f"{visible(block.chain.name)}: {counted(len(findings), 'finding')} in {counted(files, 'file')}"
     lines = [canvas.paint(title, bold=True)]
     if block.chain.sentence:
-        lines += _wrapped("  ", "  ", one_line(block.chain.sentence), canvas)
-    lines += _wrapped("  ", "  ", f"all of it: archscan trace {name} --target {canvas.report.selection.name}", canvas)
+        lines += canvas.wrapped("  ", "  ", one_line(block.chain.sentence))
     return [*lines, ""]
 
 
-def _brief(entry: Entry, canvas: _Canvas) -> list[str]:
+def _brief(entry: Entry, canvas: Canvas) -> list[str]:
     finding = entry.finding
     more = f" (+{len(entry.others)})" if entry.others else ""
     place = f"{canvas.path(finding.path)}:{finding.place.line}:{finding.place.column}"
     return [f"{place}: {_title(finding, canvas)}{more}"]
 
 
-def _title(finding: Finding, canvas: _Canvas) -> str:
-    level = canvas.paint(f"{finding.risk.level.value}[{finding.rule}]", _COLORS[finding.risk.level], bold=True)
-    return f"{level}: {canvas.paint(one_line(finding.message), bold=True)}"
+def _title(finding: Finding, canvas: Canvas) -> str:
+    level = canvas.paint(f"{finding.severity.value}[{finding.rule}]", COLORS[finding.severity], bold=True)
+    return f"{level}: {canvas.paint(said(finding), bold=True)}"
 
 
-def _entry(entry: Entry, canvas: _Canvas) -> list[str]:
+def _entry(entry: Entry, canvas: Canvas) -> list[str]:
     finding = entry.finding
     margin = _Margin(max(len(str(_last_line(finding))), 3))
     lines = _heading(finding, canvas)
+    if finding.binary is not None:
+        lines.append(f"{' ' * margin.width}{canvas.paint('-->', 'blue')} {canvas.path(finding.path)}")
+        return [*lines, *_compiled(finding, margin, canvas), *_others(entry, margin, canvas)]
     where = f"{canvas.path(finding.path)}:{finding.place.line}:{finding.place.column}"
     function = f"  in {visible(finding.function)}" if finding.function else ""
     lines.append(f"{' ' * margin.width}{canvas.paint('-->', 'blue')} {where}{function}")
-    lines += _excerpt(finding, margin, canvas)
-    lines += _facts(entry, margin, canvas)
+    if canvas.options.verbosity > 0:
+        return [*lines, *_excerpt(finding, margin, canvas), *_facts(entry, margin, canvas)]
+    lines += _code(finding, margin, canvas)
+    lines += _note(*_answer(finding), margin, canvas)
+    return [*lines, *_fix(finding, margin, canvas), *_others(entry, margin, canvas)]
+
+
+def _answer(finding: Finding) -> tuple[str, str]:
+    """The label and the words of what there is to do."""
+    return verb(finding), opening(finding)
+
+
+def _code(finding: Finding, margin: _Margin, canvas: Canvas) -> list[str]:
+    """The line that decides, and whom it lets in."""
+    source = canvas.options.sources.lines(finding.path)
+    width = canvas.options.width - margin.width - 3
+    admits = compact(finding.admits, canvas.report.universe) or "no target"
+    if source is None or finding.place.line > len(source):
+        number, text = finding.place.line, shortened(one_line(finding.condition), width)
+    else:
+        focus = _focus(finding, source)
+        number = focus.line if focus else finding.place.line
+        text, _, _ = _clipped(source[number - 1], focus, number, width)
+    lines = [margin.line(number) + text]
+    yes = f"(yes: {admits})"
+    if cells(text) + 2 + cells(yes) <= width:
+        return [f"{lines[0]}  {canvas.paint(yes, dim=True)}"]
+    return [*lines, *(margin.line(None) + canvas.paint(line, dim=True) for line in textwrap.wrap(yes, width))]
+
+
+def _compiled(finding: Finding, margin: _Margin, canvas: Canvas) -> list[str]:
+    """The `=` lines of a finding about a compiled library, which has no lines to show."""
+    happens, helps, *more = finding.risk.reasons
+    lines = _note("today", f"{finding.consequence.value} {happens.text}", margin, canvas)
+    lines += _note("advice", f"{finding.advice.value}: {helps.text}", margin, canvas)
+    for reason in more:
+        lines += _note("note", reason.text + _sources(reason.evidence, finding, _MOST_SOURCES), margin, canvas)
+    most = len(finding.related) if canvas.options.verbosity > 0 else _MOST_RELATED
+    for kernel in finding.related[:most]:
+        lines += _note("kernel", one_line(kernel.message), margin, canvas)
+    if len(finding.related) > most:
+        lines += _note("kernel", f"{counted(len(finding.related) - most, 'more line')} (-v)", margin, canvas)
     return lines
 
 
-def _heading(finding: Finding, canvas: _Canvas) -> list[str]:
+def _heading(finding: Finding, canvas: Canvas) -> list[str]:
     """The title, wrapped before it is painted; with -v the score that orders the report at the right."""
-    label = f"{finding.risk.level.value}[{finding.rule}]: "
+    text = one_line(finding.message) if finding.binary is not None else said(finding)
+    label = f"{finding.severity.value}[{finding.rule}]: "
     score = f"order {finding.risk.score}" if canvas.options.verbosity > 0 else ""
     room = canvas.options.width - (len(score) + 2 if score else 0)
-    body = textwrap.wrap(label + one_line(finding.message), room, subsequent_indent="  ") or [label]
+    body = textwrap.wrap(label + text, room, subsequent_indent="  ") or [label]
     gap = " " * (canvas.options.width - cells(body[0]) - len(score))
     right = gap + canvas.paint(score, dim=True) if score else ""
-    color = _COLORS[finding.risk.level]
+    color = COLORS[finding.severity]
     if not body[0].startswith(label.rstrip()):
         return [canvas.paint(line, bold=True) for line in body]
     head = canvas.paint(label.rstrip()[:-1], color, bold=True) + ":"
@@ -150,7 +175,7 @@ class _Margin:
         return f"{number if number is not None else '':>{self.width}} {mark} "
 
 
-def _excerpt(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
+def _excerpt(finding: Finding, margin: _Margin, canvas: Canvas) -> list[str]:
     """The condition with a caret under what decides, and the code behind it."""
     source = canvas.options.sources.lines(finding.path)
     lines = [margin.line(None).rstrip()]
@@ -166,7 +191,7 @@ def _excerpt(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
         if focus and number == focus.line:
             lines += _caret(start, stop, finding, margin, canvas)
     if focus is None:
-        lines += [margin.line(None) + canvas.paint(_says(finding, canvas), _COLORS[finding.risk.level])]
+        lines += [margin.line(None) + canvas.paint(_says(finding, canvas), COLORS[finding.severity])]
     return [*lines, *_behind(finding, source, margin, canvas)]
 
 
@@ -199,8 +224,8 @@ def _clipped(line: str, focus: Place | None, number: int, width: int) -> tuple[s
     return before + middle + after, start, start + cells(middle)
 
 
-def _caret(start: int, stop: int, finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
-    color = _COLORS[finding.risk.level]
+def _caret(start: int, stop: int, finding: Finding, margin: _Margin, canvas: Canvas) -> list[str]:
+    color = COLORS[finding.severity]
     says = _says(finding, canvas)
     mark = " " * start + "^" * max(stop - start, 1)
     width = canvas.options.width - margin.width - 3
@@ -218,12 +243,12 @@ def _beside(text: str, start: int, width: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=" " * indent, subsequent_indent=" " * indent)
 
 
-def _says(finding: Finding, canvas: _Canvas) -> str:
+def _says(finding: Finding, canvas: Canvas) -> str:
     admits = compact(finding.admits, canvas.report.universe)
     return f"{verdict(finding)}  (yes: {admits or 'no target'})"
 
 
-def _behind(finding: Finding, source: Sequence[str], margin: _Margin, canvas: _Canvas) -> list[str]:
+def _behind(finding: Finding, source: Sequence[str], margin: _Margin, canvas: Canvas) -> list[str]:
     """The guarded code: its first line, how much more there is, and what the target gets instead."""
     inside = body_lines(finding.place, finding.body)
     effect = gets(landing(finding, canvas.report.selection))
@@ -245,38 +270,23 @@ def _tail(words: str, margin: _Margin, width: int) -> list[str]:
     return [margin.line(None, ":") + line for line in textwrap.wrap(words, max(width, 20))]
 
 
-def _facts(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
-    """The `=` lines: what it uses, the risk with its evidence, related places, the fix, equal places."""
+def _facts(entry: Entry, margin: _Margin, canvas: Canvas) -> list[str]:
+    """The `=` lines of -v: what it takes, what it uses, every reason with its evidence, related places, the fix."""
     finding = entry.finding
-    lines = _note("today", f"{finding.consequence.value}; advice: {finding.advice.value}", margin, canvas)
+    label, answer = _answer(finding)
+    lines = _note(label, f"{answer} [{finding.advice.value}]", margin, canvas)
     if finding.features:
         lines += _note("uses", ", ".join(finding.features), margin, canvas)
-    reasons = finding.risk.reasons
-    most = len(reasons) if canvas.options.verbosity > 0 else _MOST_REASONS
-    for reason in reasons[:most]:
-        lines += _reason(reason, finding, margin, canvas)
-    if len(reasons) > most:
-        lines += _note("risk", f"{counted(len(reasons) - most, 'more reason')} (-v)", margin, canvas)
-    most = 99 if canvas.options.verbosity > 0 else _MOST_NAMES
+    for reason in finding.risk.reasons:
+        lines += _note("risk", one_line(reason.text), margin, canvas)
+        for evidence in reason.evidence:
+            lines += _note("    ", _evidence(evidence), margin, canvas)
     if finding.assumes:
-        lines += _note("besides", few(finding.assumes, most) + " can decide it too", margin, canvas)
+        lines += _note("besides", few(finding.assumes, _MOST_LISTED) + " can decide it too", margin, canvas)
     unknown = [name for name in finding.unknowns if name not in finding.assumes]
     if unknown:
-        lines += _note("if", "unknown: " + few(unknown, most), margin, canvas)
+        lines += _note("if", "unknown: " + few(unknown, _MOST_LISTED), margin, canvas)
     return [*lines, *_related(finding, margin, canvas), *_fix(finding, margin, canvas), *_others(entry, margin, canvas)]
-
-
-def _reason(reason: Reason, finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
-    """A reason with its sources. Facts that good sources dispute are told, once, others with -v."""
-    verbose = canvas.options.verbosity > 0
-    disputed = [e for e in reason.evidence if e.confidence == "contested"][:_MOST_TOLD]
-    told = reason.evidence if verbose else [e for e in disputed if e not in canvas.told]
-    canvas.told.update(told)
-    sources = _sources([e for e in reason.evidence if e not in told], finding, 99 if verbose else _MOST_SOURCES)
-    lines = _note("risk", one_line(reason.text) + sources, margin, canvas)
-    for evidence in told:
-        lines += _note("    ", _evidence(evidence), margin, canvas)
-    return lines
 
 
 def _sources(evidence: Sequence[Evidence], finding: Finding, most: int) -> str:
@@ -295,7 +305,8 @@ def _sources(evidence: Sequence[Evidence], finding: Finding, most: int) -> str:
 
 def _evidence(evidence: Evidence) -> str:
     conditions = f" ({', '.join(evidence.conditions)})" if evidence.conditions else ""
-    return one_line(f"{evidence.fact}{conditions}  [{evidence.source}, {evidence.confidence}]")
+    whose = ", yours" if evidence.by_user else ""
+    return one_line(f"{evidence.fact}{conditions}  [{evidence.source}, {evidence.confidence}{whose}]")
 
 
 _ROLE_WORDS = {
@@ -307,34 +318,30 @@ _ROLE_WORDS = {
 }
 
 
-def _related(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
+def _related(finding: Finding, margin: _Margin, canvas: Canvas) -> list[str]:
     """Related places; those that mean the same in one line."""
     groups: dict[tuple[Role, str], list[Related]] = {}
     for place in finding.related:
         groups.setdefault((place.role, place.message), []).append(place)
     lines: list[str] = []
-    most = len(groups) if canvas.options.verbosity > 0 else _MOST_RELATED
-    for (role, message), places in list(groups.items())[:most]:
-        lines += _note(_ROLE_WORDS[role], f"{_where(places, finding, canvas)}  {one_line(message)}", margin, canvas)
-    if len(groups) > most:
-        lines += _note("also", f"{counted(len(groups) - most, 'more place')} (-v)", margin, canvas)
+    for (role, message), places in groups.items():
+        lines += _note(_ROLE_WORDS[role], f"{_where(places, finding)}  {one_line(message)}", margin, canvas)
     return lines
 
 
-def _where(places: Sequence[Related], finding: Finding, canvas: _Canvas) -> str:
+def _where(places: Sequence[Related], finding: Finding) -> str:
     """Places in few words: `lines 7, 9; other.cuh:12`. The finding's own file goes without saying."""
-    most = len(places) if canvas.options.verbosity > 0 else _MOST_PLACES
-    here = [str(p.line) for p in places[:most] if p.path == finding.path]
+    here = [str(p.line) for p in places if p.path == finding.path]
     words = [f"line{'s' * (len(here) > 1)} {', '.join(here)}"] if here else []
     elsewhere: dict[str, list[str]] = {}
-    for place in places[:most]:
+    for place in places:
         if place.path != finding.path:
             elsewhere.setdefault(place.path, []).append(str(place.line))
     words += [f"{visible(path)}:{','.join(numbers)}" for path, numbers in elsewhere.items()]
-    return "; ".join(words) + (f" and {len(places) - most} more" if len(places) > most else "")
+    return "; ".join(words)
 
 
-def _fix(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
+def _fix(finding: Finding, margin: _Margin, canvas: Canvas) -> list[str]:
     if finding.fix is None:
         return []
     flag = "" if finding.fix.safe else " --unsafe"
@@ -350,7 +357,7 @@ def _fix(finding: Finding, margin: _Margin, canvas: _Canvas) -> list[str]:
     return lines
 
 
-def _others(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
+def _others(entry: Entry, margin: _Margin, canvas: Canvas) -> list[str]:
     if not entry.others:
         return []
     here = [str(f.place.line) for f in entry.others if f.path == entry.finding.path]
@@ -361,24 +368,13 @@ def _others(entry: Entry, margin: _Margin, canvas: _Canvas) -> list[str]:
     return _note(f"and {len(entry.others)} more like it", ", ".join(words), margin, canvas)
 
 
-def _note(label: str, text: str, margin: _Margin, canvas: _Canvas) -> list[str]:
+def _note(label: str, text: str, margin: _Margin, canvas: Canvas) -> list[str]:
     head = f"{' ' * margin.width} = {label}: " if label.strip() else f"{' ' * margin.width}     {label}"
     indent = " " * (margin.width + 3 + min(len(label) + 2, 8))
-    return _wrapped(head, indent, text, canvas)
+    return canvas.wrapped(head, indent, text)
 
 
-def _wrapped(head: str, indent: str, text: str, canvas: _Canvas) -> list[str]:
-    return textwrap.wrap(
-        visible(text),
-        max(canvas.options.width, 40),
-        initial_indent=head,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _left_out(shown: Page, canvas: _Canvas) -> list[str]:
+def _left_out(shown: Page, canvas: Canvas) -> list[str]:
     if not shown.left_out:
         return []
     findings = [f for e in shown.left_out for f in (e.finding, *e.others)]
@@ -387,9 +383,9 @@ def _left_out(shown: Page, canvas: _Canvas) -> list[str]:
     return [canvas.paint(text, bold=True), ""]
 
 
-def _summary(shown: Page, canvas: _Canvas) -> list[str]:
+def _summary(shown: Page, canvas: Canvas) -> list[str]:
     lines: list[str] = []
     rows = account(canvas.report, canvas.options, shown)
     for label, text in rows if canvas.options.verbosity >= 0 else rows[:1]:
-        lines += _wrapped(f"{label:<11}", " " * 11, text, canvas)
+        lines += canvas.wrapped(f"{label:<11}", " " * 11, text)
     return lines

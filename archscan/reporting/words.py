@@ -122,6 +122,8 @@ def verdict(finding: Finding) -> str:
 
 def near(source: str, finding: Finding) -> str:
     """A source that is a place in the code, in few words: nothing if it is the finding's own, `line 7` in its file."""
+    if source == finding.path:
+        return ""
     path, colon, line = source.rpartition(":")
     if not colon or not line.isdigit() or " " in path:
         return source

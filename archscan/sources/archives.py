@@ -8,17 +8,19 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from lzma import LZMAError
 
 from archscan.errors import UserError
 from archscan.model.facts import Failed, Origin, Skipped
-from archscan.sources.kinds import is_source
+from archscan.sources.kinds import is_archive, is_library, is_source
 from archscan.sources.origins import OWN, Judged, Origins
 from archscan.sources.shown import shown
 from archscan.sources.unread import Unread, stamp_of
 
 MAX_MEMBERS = 1_000_000
 MAX_TOTAL = 8 << 30  # bytes of source in one archive: the largest wheel known holds 0.5 GB of it
+MAX_COMPILED = 32 << 30  # bytes of libraries in one archive: the largest wheels hold 4 GB
 MAX_RATIO = 500  # source code packs 3 to 20 to one, machine-written tables 100 to one
 _RATIO_FROM = 1 << 20
 BROKEN = (
@@ -27,8 +29,19 @@ BROKEN = (
 )  # fmt: skip
 
 
-def members(disk: str, prefix: str, origins: Origins) -> tuple[list[Unread], list[Skipped], list[Failed], int]:
-    """The sources in an archive, what was left out, what cannot be read, and how many other files it holds.
+@dataclass
+class Members:
+    """What of an archive is read, what was left out, what cannot be read, and how many other files it holds."""
+
+    sources: list[Unread] = field(default_factory=list)
+    libraries: list[Unread] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+    other: int = 0
+
+
+def members(disk: str, prefix: str, origins: Origins) -> Members:
+    """The members of an archive.
 
     Raises UserError if the archive as a whole cannot be read.
     """
@@ -38,25 +51,29 @@ def members(disk: str, prefix: str, origins: Origins) -> tuple[list[Unread], lis
         raise UserError(f"cannot read the archive {shown(disk)}: {error}") from error
     names = {name for name, _, _ in listed}
     stamp = stamp_of(os.stat(disk))
-    sources: list[Unread] = []
-    skipped: list[Skipped] = []
-    failed: list[Failed] = []
-    total = 0
+    found = Members()
+    total = compiled = 0
     for name, size, packed in sorted(listed):
         path = prefix + shown(name)
-        if not is_source(posixpath.basename(name), posixpath.dirname(name)):
+        library = is_library(posixpath.basename(name))
+        if not library and not is_source(posixpath.basename(name), posixpath.dirname(name)):
+            if is_archive(name):
+                found.skipped.append(Skipped(path, "an archive in an archive: unpack it to have it read"))
+            else:
+                found.other += 1
             continue
-        total += size
-        why = _refused(name, size, packed, total)
+        total, compiled = (total, compiled + size) if library else (total + size, compiled)
+        why = _refused(name, size, packed, total, compiled)
         if why:
-            failed.append(Failed(path, why))
+            found.failed.append(Failed(path, why))
             continue
         judged = _judged(name, names, origins)
         root, below = _root(name, names)
-        sources.append(
-            Unread(path, "", size, stamp, judged.origin, judged.evidence, root, shown(below), archive=disk, member=name)
+        one = Unread(
+            path, "", size, stamp, judged.origin, judged.evidence, root, shown(below), archive=disk, member=name
         )
-    return sources, skipped, failed, len(listed) - len(sources) - len(failed)
+        (found.libraries if library else found.sources).append(one)
+    return found
 
 
 def _listed(disk: str) -> list[tuple[str, int, int]]:
@@ -78,7 +95,7 @@ def _listed(disk: str) -> list[tuple[str, int, int]]:
     return found
 
 
-def _refused(name: str, size: int, packed: int, total: int) -> str:
+def _refused(name: str, size: int, packed: int, total: int, compiled: int) -> str:
     """Why a member is not read ("" = it is)."""
     if name.startswith(("/", "\\")) or ".." in name.split("/"):
         return "its name leads out of the archive"
@@ -86,6 +103,8 @@ def _refused(name: str, size: int, packed: int, total: int) -> str:
         return f"unpacks to {size // packed:,} times its size"
     if total > MAX_TOTAL:
         return f"the archive holds more than {MAX_TOTAL >> 30} GB of source"
+    if compiled > MAX_COMPILED:
+        return f"the archive holds more than {MAX_COMPILED >> 30} GB of libraries"
     return ""
 
 

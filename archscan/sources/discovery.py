@@ -13,13 +13,14 @@ from archscan.errors import UserError
 from archscan.model.facts import Failed, Origin, Skipped
 from archscan.model.settings import ScanSettings
 from archscan.sources import ignore, roots
-from archscan.sources.kinds import is_archive, is_source
+from archscan.sources.kinds import is_archive, is_library, is_source
 from archscan.sources.origins import OWN, Origins
 from archscan.sources.shown import shown
 from archscan.sources.unread import Unread, stamp_of
 from archscan.sources.walk import found, walk
 
 _STDIN_LIMIT = 64 << 20
+_COMPILED = (b"\x7fELF", b"MZ", b"!<arch>\n", b"\x50\xed\x55\xba")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Discovery:
     failed: tuple[Failed, ...] = ()
     roots: tuple[str, ...] = ()  # the PATHs as typed
     other: int = 0  # files of kinds that archscan does not read
+    libraries: tuple[Unread, ...] = ()  # compiled files, which may hold GPU images
 
 
 def discover(paths: Sequence[str], settings: ScanSettings, origins: Origins | None = None) -> Discovery:
@@ -41,17 +43,19 @@ def discover(paths: Sequence[str], settings: ScanSettings, origins: Origins | No
     origins = origins or Origins()
     parts = [_one(path, prefix, settings, origins) for path, prefix in zip(paths, _prefixes(paths), strict=True)]
     sources = _once([source for part in parts for source in part.sources])
+    libraries = _once([library for part in parts for library in part.libraries])
     skipped = tuple(s for part in parts for s in part.skipped)
     failed = tuple(f for part in parts for f in part.failed)
-    if not sources:
+    if not sources and not libraries:
         raise _nothing(paths, skipped, failed)
-    return Discovery(tuple(sources), skipped, failed, tuple(paths), sum(part.other for part in parts))
+    other = sum(part.other for part in parts)
+    return Discovery(tuple(sources), skipped, failed, tuple(paths), other, tuple(libraries))
 
 
 def _one(path: str, prefix: str, settings: ScanSettings, origins: Origins) -> Discovery:
     """What one PATH leads to."""
     if path == "-":
-        return Discovery((_stdin(),))
+        return Discovery((_stdin(settings.stdin_name),))
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:
@@ -68,48 +72,70 @@ def _one(path: str, prefix: str, settings: ScanSettings, origins: Origins) -> Di
 def _directory(path: str, prefix: str, settings: ScanSettings, origins: Origins) -> Discovery:
     walked = walk(Path(os.path.abspath(path)), prefix + "/" if prefix else "", origins, settings.exclude)
     failed = walked.failed
-    if not walked.sources and not failed:
+    found = walked.sources or walked.libraries
+    if not found and not failed:
         failed = [Failed(shown(path), "nothing to scan in this directory", True)]
-    elif not walked.sources:
+    elif not found:
         failed = [Failed(f.path, f.reason, True) for f in failed]
-    return Discovery(tuple(walked.sources), tuple(walked.skipped), tuple(failed), other=walked.other)
+    return Discovery(
+        tuple(walked.sources),
+        tuple(walked.skipped),
+        tuple(failed),
+        other=walked.other,
+        libraries=tuple(walked.libraries),
+    )
 
 
 def _archive(path: str, prefix: str, origins: Origins) -> Discovery:
     from archscan.sources import archives
 
     try:
-        sources, skipped, failed, other = archives.members(
-            os.path.abspath(path), prefix + "/" if prefix else "", origins
-        )
+        found = archives.members(os.path.abspath(path), prefix + "/" if prefix else "", origins)
     except UserError as error:
         return Discovery((), failed=(Failed(shown(path), error.title, True),))
-    return Discovery(tuple(sources), tuple(skipped), tuple(failed), other=other)
+    return Discovery(
+        tuple(found.sources),
+        tuple(found.skipped),
+        tuple(found.failed),
+        other=found.other,
+        libraries=tuple(found.libraries),
+    )
 
 
 def _file(path: str, prefix: str, status: os.stat_result, settings: ScanSettings) -> Discovery:
     absolute = Path(os.path.abspath(path))
     name = prefix or shown(absolute.name)
-    if not is_source(absolute.name, str(absolute.parent)):
+    library = is_library(absolute.name) or (not is_source(absolute.name) and _is_compiled(absolute))
+    if not library and not is_source(absolute.name, str(absolute.parent)):
         return Discovery((), skipped=(Skipped(name, "not a kind of file archscan reads"),), other=1)
     if settings.exclude:
         base = Path(os.path.commonpath([absolute, Path.cwd()]))
-        why = ignore.reason((ignore.compiled(str(base), settings.exclude, "--exclude"),), str(absolute), False)
+        why = ignore.on_the_way(ignore.compiled(str(base), settings.exclude, "--exclude"), str(absolute))
         if why:
             return Discovery((), skipped=(Skipped(name, why),))
     root = roots.above(absolute.parent)
     one = found(name, str(absolute), str(absolute), stamp_of(status), OWN, str(root or ""), str(absolute.parent))
     if one.origin is Origin.TEST:  # named by the user: it is what he wants to know about
         one = one._replace(origin=Origin.OWN, evidence="")
-    return Discovery((one._replace(named=True),))
+    one = one._replace(named=True)
+    return Discovery((), libraries=(one,)) if library else Discovery((one,))
 
 
-def _stdin() -> Unread:
-    """Standard input as a file, named after the language that it looks like."""
+def _is_compiled(path: Path) -> bool:
+    """Whether a file without a telling name begins as programs, libraries and containers of images do."""
+    try:
+        with path.open("rb") as file:
+            return file.read(8).startswith(_COMPILED)
+    except OSError:
+        return False
+
+
+def _stdin(name: str) -> Unread:
+    """Standard input as a file, by the name it was given, else named after the language that it looks like."""
     data = sys.stdin.buffer.read(_STDIN_LIMIT + 1)
     cuda = any(word in data for word in (b"#if", b"#include", b"__global__", b"__device__", b"#define", b"{"))
     cuda = cuda and not data.lstrip().startswith((b"import ", b"from ", b'"""')) and b"\ndef " not in data
-    name = "stdin.cu" if cuda else "stdin.py"
+    name = name or ("stdin.cu" if cuda else "stdin.py")
     return Unread(name, "", len(data), below=name, data=data, named=True)
 
 
@@ -166,5 +192,9 @@ def _nothing(paths: Sequence[str], skipped: tuple[Skipped, ...], failed: tuple[F
     if failed:
         first, _, hint = failed[0].reason.partition("; ")
         return UserError(f"{failed[0].path}: {first}", hint)
-    why = f"{skipped[0].path}: {skipped[0].reason}" if skipped else "archscan reads CUDA, C++, Python and CMake files"
+    why = (
+        f"{skipped[0].path}: {skipped[0].reason}"
+        if skipped
+        else "archscan reads CUDA, C++, Python and CMake files, and libraries"
+    )
     return UserError(f"nothing to scan in {', '.join(shown(p) for p in paths)}", why)

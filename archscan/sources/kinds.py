@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 SUFFIXES = frozenset({
     ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".inc", ".ipp", ".tcc", ".c", ".cc", ".cpp", ".cxx",
     ".c++", ".py", ".pyi", ".cmake", ".mk", ".jinja", ".jinja2", ".j2", ".tpl", ".in", ".toml", ".cfg",
@@ -10,13 +12,15 @@ NAMES = frozenset({"cmakelists.txt", "makefile", "gnumakefile", "setup.py", "pyp
 # Of these suffixes only files that are known by name, or whose name goes on with a suffix above (kernel.cu.in).
 _ONLY_BY_NAME = frozenset({".toml", ".cfg", ".in", ".j2", ".tpl", ".jinja", ".jinja2"})
 _TEMPLATES = frozenset({".in", ".j2", ".tpl", ".jinja", ".jinja2"})
+# Compiled: libraries, objects and images that are loaded by themselves; libnccl.so.2 too
+_LIBRARY = re.compile(r".+\.(?:so(?:\.\d+)*|dll|pyd|a|lib|o|obj|cubin|fatbin|ptx)", re.IGNORECASE)
 ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar", ".tar.bz2", ".tar.xz", ".egg")
 
 
 def is_source(name: str, folder: str = "") -> bool:
     """Whether a file of that name in that folder may hold code that archscan reads."""
     lower = name.lower()
-    if lower in NAMES:
+    if lower in NAMES or (_MAY_BUILD.search(lower) is not None and build_kind(f"{folder}/{name}") is not None):
         return True
     stem, dot, suffix = lower.rpartition(".")
     if not dot:
@@ -27,6 +31,48 @@ def is_source(name: str, folder: str = "") -> bool:
     if suffix in (".jinja", ".jinja2"):
         return True
     return suffix not in _ONLY_BY_NAME or (suffix in _TEMPLATES and is_source(stem))
+
+
+def is_library(name: str) -> bool:
+    """Whether a file of that name may hold GPU images."""
+    return _LIBRARY.fullmatch(name) is not None and not name.startswith("._")
+
+
+# Build files besides CMake's and Python's: what reads them -> what their path looks like. The first that fits counts.
+BUILD_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(rf"(?:^|/)(?:{pattern})$", re.IGNORECASE))
+    for kind, pattern in (
+        (
+            "make",
+            r"(?:gnu)?makefile(?:\.(?!am$|in$|py$|md$)[\w-]+)?|[^/]+\.(?:mk|mak)|make\.(?:inc|config|defs)[\w.-]*",
+        ),
+        ("shell", r"[^/]+\.(?:sh|bash|zsh|ksh)"),
+        ("docker", r"(?:docker|container)file(?:[.-][\w.-]+)?|[^/]+\.(?:docker|container)file"),
+        ("presets", r"cmake(?:user)?presets\.json"),
+        ("bazelrc", r"[\w.-]*\.bazelrc|bazelrc"),
+        ("starlark", r"(?:build|workspace|module)(?:\.bazel)?|[^/]+\.bzl"),
+        ("meson", r"meson\.build|meson_options\.txt|meson\.options|[^/]+\.meson"),
+        ("config", r"(?:pyproject|pixi|uv)\.toml|(?:setup|tox)\.cfg|tox\.ini|[\w.-]*meson[\w.-]*\.ini"),
+        ("environment", r"(?:[\w-]*\.)?env(?:\.[\w-]+)?"),
+        ("yaml", r"\.(?:github|circleci|buildkite|azure-pipelines|ci|gitlab|kokoro)/(?:[^/]+/)*[^/]+\.ya?ml"),
+        ("yaml", r"action\.ya?ml|\.?(?:gitlab-ci|travis|appveyor|cirrus|azure-pipelines|woodpecker)[\w.-]*\.ya?ml"),
+        ("yaml", r"(?:docker-)?compose[\w.-]*\.ya?ml|conda[^/]*/(?:[^/]+/)*[^/]+\.ya?ml"),
+        ("yaml", r"(?:meta|recipe|conda_build_config|environment[\w.-]*|conda[\w.-]*|cog)\.ya?ml"),
+    )
+)
+_MAY_BUILD = re.compile(
+    r"make|\.(?:mk|mak|sh|bash|zsh|ksh|bzl|bazel|ya?ml|ini)$|dockerfile|containerfile|presets\.json$|bazelrc|^build$|^workspace$"
+    r"|meson|^(?:pixi|uv)\.toml$|^tox|env"
+)
+BUILD_FILE = re.compile("|".join(pattern.pattern for _, pattern in BUILD_KINDS), re.IGNORECASE)
+# Hidden directories that hold files of builds
+BUILD_DIRECTORIES = frozenset({".github", ".circleci", ".buildkite", ".azure-pipelines", ".ci", ".gitlab", ".kokoro"})
+
+
+def build_kind(path: str) -> str | None:
+    """What reads a build file of that path; None for others, and for those of CMake and Python."""
+    path = path.replace("\\", "/")
+    return next((kind for kind, pattern in BUILD_KINDS if pattern.search(path)), None)
 
 
 def may_be_header(name: str, folder: str) -> bool:

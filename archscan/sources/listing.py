@@ -17,7 +17,7 @@ def listing(discovery: Discovery, now_ns: int = 0) -> str:
     now_ns = now_ns or time.time_ns()
     entries: list[tuple[object, ...]] = []
     newest = 0
-    for source in discovery.sources:
+    for source in (*discovery.sources, *discovery.libraries):
         if source.stamp is None:
             return ""
         newest = max(newest, source.stamp.mtime_ns, source.stamp.ctime_ns)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
+
+from archscan.bounded import small_file
+
+_MOST = 64 << 20  # bytes; no larger file was indexed
 
 
 class Changed(Exception):
@@ -35,7 +38,7 @@ class Text:
         if self.held is not None:
             return self.held
         try:
-            data = Path(self.disk).read_bytes()
+            data = small_file(self.disk, _MOST)
         except OSError as error:
             raise Changed(self.disk) from error
         if zlib.crc32(data) != self.check:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from archscan.catalog.types import Catalog
@@ -14,7 +14,7 @@ from archscan.sources.kinds import is_cmake
 from archscan.tracing.modules import Extension, Includes, extensions, is_for_all
 from archscan.tracing.paths import Paths
 from archscan.tracing.sentence import sentence
-from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, GateState, states
+from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, GateState, states
 
 _ALSO = 6  # other places named in `related` of one finding
 
@@ -28,6 +28,7 @@ class Gathered:
     listing: tuple[GateState, ...]  # around a call of that function: ahead-of-time lists, loaders
     compiled: tuple[GateState, ...]  # in its sources and the headers they include
     clean: tuple[str, ...]  # files of it that were read and shut nothing out
+    others: tuple[GateState, ...] = ()  # in functions that build it for other chips, where one builds it for the target
 
     @property
     def gates(self) -> tuple[GateState, ...]:
@@ -77,6 +78,7 @@ def _of(
         for s in known.get(extension.path, ())
         if (s.gate.scope and s.gate.scope.name.rpartition(".")[2] in names) or is_for_all(s.gate, extension)
     ]
+    others = _of_other_chips(python, extension)
     listing = [s for name in sorted(names) for s in calling.get(name, ()) if s not in python]
     own = dict.fromkeys(extension.sources)
     for source in extension.sources:
@@ -85,8 +87,28 @@ def _of(
     compiled = [s for p in mine for s in known.get(p, ())]
     shutting = {s.gate.path for s in compiled if s.state != OPEN}
     return Gathered(
-        extension, tuple(python), tuple(listing), tuple(compiled), tuple(p for p in mine if p not in shutting)
+        extension,
+        tuple(s for s in python if s not in others),
+        tuple(listing),
+        tuple(compiled),
+        tuple(p for p in mine if p not in shutting),
+        others,
     )
+
+
+def _of_other_chips(python: Sequence[GateState], extension: Extension) -> tuple[GateState, ...]:
+    """The gates in functions that build a module for other chips, where another one builds it for the target.
+
+    `gen_x_sm90_module` and `gen_x_sm120_module` call one function: a shut list of the first shuts nothing out.
+    """
+    by_function: dict[str, list[GateState]] = {}
+    for state in python:
+        name = state.gate.scope.name.rpartition(".")[2] if state.gate.scope else ""
+        if name in extension.wrappers:
+            by_function.setdefault(name, []).append(state)
+    if not any(all(s.state == OPEN for s in found) for found in by_function.values()):
+        return ()
+    return tuple(s for found in by_function.values() if any(t.state == SHUT for t in found) for s in found)
 
 
 def _by_call(known: Mapping[str, tuple[GateState, ...]]) -> dict[str, list[GateState]]:
@@ -107,7 +129,7 @@ def _owners(gathered: tuple[Gathered, ...]) -> dict[str, Gathered]:
     for chain in sorted(
         gathered, key=lambda g: (len(g.clean) + len({s.gate.path for s in g.compiled}), g.extension.id)
     ):
-        for state in chain.gates:
+        for state in (*chain.gates, *chain.others):
             if state.finding:
                 result.setdefault(state.finding.fingerprint, chain)
     return result

@@ -47,6 +47,10 @@ class Code:
         return tuple(p for p in sorted(self.origins) if p.endswith(".py") and self.origins[p] is not Origin.TEST)
 
     @cached_property
+    def cmake(self) -> tuple[str, ...]:
+        return tuple(p for p in sorted(self.origins) if is_cmake(p))
+
+    @cached_property
     def cuda(self) -> tuple[str, ...]:
         return tuple(p for p in sorted(self.origins) if p.endswith(CUDA_SUFFIXES))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -53,32 +54,39 @@ def trace_report(
     """The chains behind `name` as a report: they and the findings on them. Raises UserError for an unknown name."""
     from archscan import pipeline
 
-    report = pipeline.report(pipeline.scan(paths, catalog, settings), selection, catalog, JudgeSettings())
-    return traced(name, report, read_code(paths, settings, catalog, report.facts))
+    facts = pipeline.with_kernels(
+        pipeline.scan(paths, catalog, settings), selection, catalog, settings, JudgeSettings(), names=True
+    )
+    report = pipeline.report(facts, selection, catalog, JudgeSettings())
+    return traced(name, report, read_code(paths, settings, catalog, report.facts), catalog)
 
 
-def traced(name: str, report: Report, code: Code) -> Report:
-    """`report` cut down to the chains behind `name`, for any format."""
+def traced(name: str, report: Report, code: Code, catalog: Catalog | None = None) -> Report:
+    """`report` cut down to the chains behind `name`, for any format; with the catalog they end in the libraries."""
     from archscan.tracing.trace import trace
 
     chains = trace(name, report, code)
+    if catalog is not None and report.facts.libraries:
+        from archscan.tracing.binaries import with_libraries
+
+        chains = with_libraries(chains, report, catalog, name)
     owner = {s.fingerprint: chain.id for chain in reversed(chains) for s in chain.steps if s.fingerprint}
     found = tuple(replace(f, chain=owner[f.fingerprint]) for f in report.findings if f.fingerprint in owner)
     return replace(report, findings=found, chains=chains)
 
 
-def trace_text(report: Report, typed: Typed = str) -> str:
+def trace_text(report: Report, typed: Typed = str, width: int = 100) -> str:
     """The chains of a traced report as a tree, each closed by its sentence."""
-    return "\n".join(_chain_text(chain, report.selection.name, typed) for chain in report.chains)
+    return "\n".join(_chain_text(chain, report.selection.name, typed, width) for chain in report.chains)
 
 
-def _chain_text(chain: Chain, target: str, typed: Typed) -> str:
+def _chain_text(chain: Chain, target: str, typed: Typed, width: int) -> str:
     lines = [f"{chain.id} on {target}"]
     branches = [list(group) for _, group in groupby(chain.steps, _branch)]
     for i, steps in enumerate(branches):
         last = i == len(branches) - 1
-        lines += _branch_lines(steps, "└─ " if last else "├─ ", "   " if last else "│  ", typed)
-    return "\n".join([*lines, "", *_sentence_lines(chain.sentence), ""])
+        lines += _branch_lines(steps, "└─ " if last else "├─ ", "   " if last else "│  ", typed, width)
+    return "\n".join([*lines, "", *_sentence_lines(chain.sentence, width), ""])
 
 
 def _branch(step: Step) -> tuple[str, ...]:
@@ -86,22 +94,44 @@ def _branch(step: Step) -> tuple[str, ...]:
     return (step.path, step.state, step.reach, step.layer, step.role, "" if step.role == "gate" else step.message)
 
 
-def _branch_lines(steps: list[Step], branch: str, bar: str, typed: Typed) -> Iterable[str]:
+_MESSAGE = 12  # columns that a message stands behind the bar
+
+
+def _branch_lines(steps: list[Step], branch: str, bar: str, typed: Typed, width: int) -> Iterable[str]:
     first = steps[0]
     numbers = ",".join(str(s.line) for s in steps if s.line)
     place = typed(first.path) + (f":{numbers}" if numbers else "")
     reach = "  (built, not run)" if first.reach == "built" else ""
-    yield f"{branch}{_MARKS.get(first.state, ' ')} {first.state:<7} {first.layer:<12} {place}{reach}"
+    head = f"{branch}{_MARKS.get(first.state, ' ')} {first.state:<7} {first.layer:<12} "
+    if len(head) + len(place) + len(reach) <= width:
+        yield f"{head}{place}{reach}"
+    else:  # the place on a line of its own, whole: it is there to be copied
+        yield f"{head.rstrip()}{reach}"
+        yield f"{bar}  {place}"
     for message in dict.fromkeys(" ".join(s.message.split()) for s in steps):
         saying = [str(s.line) for s in steps if " ".join(s.message.split()) == message]
         which = "" if len(saying) == len(steps) else f"{', '.join(saying)}: "
-        yield f"{bar}            {which}{message}"
+        indent = f"{bar}{' ' * _MESSAGE}"
+        yield from _wrapped(f"{which}{message}", indent, width)
 
 
-def _sentence_lines(sentence: str) -> list[str]:
+def _sentence_lines(sentence: str, width: int) -> list[str]:
     """One part of the sentence a line; the first stands out."""
     first, *rest = sentence.split("; ")
-    return [first, *(f"  {part}" for part in rest)]
+    return [*_wrapped(first, "", width), *(line for part in rest for line in _wrapped(part, "  ", width))]
+
+
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    """The lines of `text` behind `indent`, further ones a little deeper; names are never cut."""
+    lines = textwrap.wrap(
+        text,
+        max(width, 40),
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return lines or [indent.rstrip()]
 
 
 def explained(
@@ -127,10 +157,24 @@ def explained(
     return replace(explanation, causes=tuple(sorted(causes, key=lambda c: c.state != SHUT)))
 
 
+_HINTS = (
+    "paste the line that says error, without what the compiler quotes around it",
+    "name the project: `archscan explain MESSAGE PATH` finds what raises it, and the gates that are the reason",
+    "if it speaks of an architecture: `archscan builds PATH` shows what is built, `archscan targets` what there is",
+)
+
+
+def is_known(explanation: Explanation) -> bool:
+    """Whether anything is known of a message: its family, a place that raises it, or a gate that is the reason."""
+    return bool(explanation.id or explanation.raised or explanation.causes)
+
+
 def explanation_text(explanation: Explanation, typed: Typed = str) -> str:
     """The explanation for people."""
     e = explanation
-    lines = [e.title or "no known family of messages", ""] if not e.id else [f"{e.id}: {e.title}", ""]
+    lines = [f"{e.id}: {e.title}", ""] if e.id else ["no known family of messages", ""]
+    if not is_known(e):
+        lines += ["what to try:", *(f"  - {hint}" for hint in _HINTS), ""]
     if e.id:
         lines += [e.meaning, f"layer: {', '.join(e.layers)}", f"what to do: {e.advice}", f"source: {e.source}", ""]
     if e.raised:

@@ -51,6 +51,10 @@ class Compiled:
             if not found:
                 yield self._clean_step(path)
 
+    def built(self) -> tuple[GateState, ...]:
+        """Every gate of what is compiled into the module."""
+        return tuple(s for p in self.reach.files if p in self._relevant for s in self.states.get(p, ()))
+
     def gates(self, reach: str) -> tuple[GateState, ...]:
         """The gates on the path that run (with open ones), or those that are only built (only shut or unknown ones)."""
         found = [s for p in self.reach.files if p in self._relevant for s in self.states.get(p, ())]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from archscan.catalog.types import Catalog
+from archscan.judge.evidence import known_of
 from archscan.judge.findings import in_order
-from archscan.model.finding import Finding, Problem
+from archscan.judge.table import reconsidered
+from archscan.model.finding import Advice, Finding, Problem, Reach
 from archscan.model.gate import Kind, Related, Role
-from archscan.model.report import Report
+from archscan.model.report import Chain, Report
 from archscan.tracing.borrowed import Outside, package
 from archscan.tracing.code import Code
 from archscan.tracing.modules import Extension
 from archscan.tracing.python_calls import Call
 from archscan.tracing.python_gates import PythonGates
 from archscan.tracing.python_graph import DISPATCHED, Fn, Operator
-from archscan.tracing.states import OPEN, SHUT, GateState
+from archscan.tracing.states import OPEN, RUN, SHUT, GateState
 
 RULE = "list-mismatch"
 _LISTS = frozenset({Kind.KEYWORD_LIST, Kind.ALLOW_LIST, Kind.BUILD_LIST, Kind.TABLE, Kind.WINDOW})
@@ -44,21 +47,54 @@ class Disagreement:
     use: Use
 
 
-def with_consumers(report: Report, code: Code) -> Report:
-    """The report with a finding for every consumer that excludes what its producer admits."""
-    known = {(d.consumer.place, d.producer.place): d for d in consumers(report, code)}
+def with_consumers(report: Report, code: Code, catalog: Catalog) -> Report:
+    """The report with the gates of consumers: as steps of the chains that they lead to, and as findings of their own.
+
+    A consumer that excludes what its producer admits disagrees with it. What both exclude is one chain, which the
+    consumer's gates head, as they are asked first; what is known of the operation is known of them too.
+    """
+    finder = _Finder(report, code)
+    found = [(use, state) for use in finder.uses() for state in finder.shut_above(use)]
+    known: dict[tuple[str, str], Disagreement] = {}
+    leading: dict[str, dict[GateState, Use]] = {}
+    for use, state in sorted(found, key=lambda f: (f[1].gate.path, f[1].line, f[0].extension.id)):
+        producer = finder.admitting.get(use.extension.id)
+        if producer is None:
+            leading.setdefault(use.extension.id, {}).setdefault(state, use)
+        elif state.is_to_open:
+            known.setdefault((state.place, producer.place), Disagreement(state, producer, use))
+    chained = _with_leading(report, leading, catalog)
     by_gate: dict[str, list[Disagreement]] = {}
     for disagreement in known.values():
         by_gate.setdefault(disagreement.consumer.place, []).append(disagreement)
     made = tuple(_finding(found, report) for found in by_gate.values())
-    return replace(report, findings=in_order((*report.findings, *made))) if made else report
+    if not made and chained is report:
+        return report
+    return replace(chained, findings=in_order((*chained.findings, *made)))
 
 
-def consumers(report: Report, code: Code) -> tuple[Disagreement, ...]:
-    """Every such pair over the packages of a report, in the order of the consumers' gates."""
-    finder = _Finder(report, code)
-    found = dict.fromkeys(d for use in finder.uses() for d in finder.of(use))
-    return tuple(sorted(found, key=lambda d: (d.consumer.gate.path, d.consumer.line, d.producer.place)))
+def _with_leading(report: Report, leading: Mapping[str, Mapping[GateState, Use]], catalog: Catalog) -> Report:
+    """The report with the shut gates of consumers at the head of each chain that they lead to."""
+    chains: list[Chain] = []
+    changed: dict[str, Finding] = {}
+    for chain in report.chains:
+        heads = leading.get(chain.id, {})
+        if not heads:
+            chains.append(chain)
+            continue
+        known = known_of(chain.name, catalog, report.selection)
+        steps = tuple(state.step(RUN, f"runs {use.api}") for state, use in heads.items())
+        sentence = chain.sentence
+        for finding in (state.finding for state in heads if state.finding is not None):
+            joined = replace(finding, chain=chain.id, reach=Reach.RUN)
+            changed.setdefault(finding.fingerprint, reconsidered(joined, known, catalog))
+        callers = ", ".join(dict.fromkeys(state.place for state in heads))
+        chains.append(replace(chain, steps=(*steps, *chain.steps), sentence=f"run from {callers}; {sentence}"))
+    if not changed:
+        return report
+    first = sorted(chains, key=lambda chain: chain.id not in leading)
+    findings = tuple(changed.get(finding.fingerprint, finding) for finding in report.findings)
+    return replace(report, chains=tuple(first), findings=in_order(findings))
 
 
 class _Finder:
@@ -70,10 +106,11 @@ class _Finder:
         self._reached: dict[Fn, tuple[str, ...]] = {}
         self._callers: dict[Fn, list[tuple[Fn, Call]]] = {}
         self.admitting = {e.id: found for e in code.extensions if (found := self._admits(e))}
+        self.listed = frozenset({*self.admitting, *(chain.id for chain in report.chains)})
 
     def uses(self) -> Iterator[Use]:
-        """Calls into modules whose own list admits the target, from other packages."""
-        producers = {package(self.graph.by_id[i].path, self.code) for i in self.admitting}
+        """Calls into modules whose list admits the target or shuts it out, from other packages."""
+        producers = {package(self.graph.by_id[i].path, self.code) for i in self.listed}
         for producer in sorted(producers):
             outside = Outside(producer, self.code)
             for path in outside.paths:
@@ -89,7 +126,7 @@ class _Finder:
                     for identifier in self._extensions(entity):
                         yield Use(Fn(path, call.caller), call, call.name, self.graph.by_id[identifier])
 
-    def of(self, use: Use) -> Iterator[Disagreement]:
+    def shut_above(self, use: Use) -> Iterator[GateState]:
         """The shut gates above a call, in packages other than the producer's."""
         producer = package(use.extension.path, self.code)
         pending = [(use.caller, use.call)]
@@ -98,8 +135,9 @@ class _Finder:
             following: list[tuple[Fn, Call]] = []
             for caller, call in pending:
                 for state in self.gates.deciding(caller, call):
-                    if state.state == SHUT and state.is_to_open and package(state.gate.path, self.code) != producer:
-                        yield Disagreement(state, self.admitting[use.extension.id], use)
+                    left = state.finding is None or state.finding.advice is Advice.LEAVE
+                    if state.state == SHUT and not left and package(state.gate.path, self.code) != producer:
+                        yield state
                 if caller not in seen and caller.name:
                     seen.add(caller)
                     following += self._calling(caller)
@@ -113,7 +151,7 @@ class _Finder:
         return self._callers[fn]
 
     def _extensions(self, fn: Fn) -> tuple[str, ...]:
-        """The admitting modules that a producer's function reaches."""
+        """The modules of interest that a producer's function reaches."""
         if fn not in self._reached:
             seen: set[Fn] = set()
             found: dict[str, None] = {}
@@ -124,11 +162,11 @@ class _Finder:
                     continue
                 seen.add(current)
                 if current in self.graph.builders:
-                    found.update(dict.fromkeys(i for i in self.graph.builders[current] if i in self.admitting))
+                    found.update(dict.fromkeys(i for i in self.graph.builders[current] if i in self.listed))
                     continue
                 for _, entity in self.graph.callees(current):
                     if isinstance(entity, Operator):
-                        found.update(dict.fromkeys(i for i in entity.extensions if i in self.admitting))
+                        found.update(dict.fromkeys(i for i in entity.extensions if i in self.listed))
                     elif entity not in seen:
                         pending.append(entity)
             self._reached[fn] = tuple(found)
@@ -168,6 +206,9 @@ def _finding(found: list[Disagreement], report: Report) -> Finding:
         rule=RULE,
         problem=Problem.DISAGREES,
         fingerprint=_fingerprint(base.fingerprint, first),
+        advice=Advice.PAIR if base.advice is Advice.INVESTIGATE else base.advice,
+        row="half-open",
+        listed=True,
         message=f"shuts {report.selection.name} out of {_names(found)}, which lets it in",
         related=(*related, *calls, *base.related),
         fix=None,

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from archscan.catalog.messages import matching
 from archscan.catalog.types import Catalog
+from archscan.frontends.build.syntax import Block, Command, Node, parse
 from archscan.model.facts import Facts, Origin
 from archscan.model.gate import Effect, Gate, Kind
+from archscan.sources.kinds import is_cmake
 from archscan.tracing.code import Code
 from archscan.tracing.python_graph import Fn, PythonGraph
 
@@ -18,7 +20,7 @@ _LEAST = 12  # literal characters that a template must share with the message
 _MOST = 20  # gates named
 _CAPTURE = 200
 # Python: f-string fields, str.format, %-formats. C++: printf formats; streams (<<) end the literal anyway.
-_PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[-+ #0-9.]*(?:l{0,2}|z|h)[sdiufxXgecpr]|%\(\w+\)[sdr]")
+_PLACEHOLDER = re.compile(r"\$(?:ENV)?\{[^{}]*\}|\{[^{}]*\}|%[-+ #0-9.]*(?:l{0,2}|z|h)[sdiufxXgecpr]|%\(\w+\)[sdr]")
 _LITERAL = rb"""[rRbBuUfF]{0,2}(?:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
 _LITERALS = re.compile(rb"%s(?:[ \t\r\n]*(?:<<[^;\"'\n]{0,80}<<)?[ \t\r\n]*%s)*" % (_LITERAL, _LITERAL))
 _ONE = re.compile(_LITERAL)
@@ -93,7 +95,7 @@ def _literal_length(template: str) -> int:
 def _raised(message: str, code: Code) -> Iterator[Raised]:
     """The string literals of scanned code that can have produced the message, the most specific first."""
     windows = _windows(message)
-    searched = [*code.python, *(p for p in code.cuda if code.origins[p] is not Origin.VENDORED)]
+    searched = [*code.python, *code.cmake, *(p for p in code.cuda if code.origins[p] is not Origin.VENDORED)]
     found: list[tuple[int, Raised]] = []
     for path in searched:
         data = code.peek(path)
@@ -153,8 +155,44 @@ def _function(code: Code, path: str, line: int) -> str:
     if path.endswith(".py"):
         function = code.module(path).around(line)
         return function.name if function else ""
+    if is_cmake(path):
+        return _test_around(code.peek(path), line)
     definition = code.unit(path).around(line)
     return definition.name if definition else ""
+
+
+def _test_around(data: bytes, line: int) -> str:
+    """The innermost if() around a line of a CMake file, the one that refuses."""
+    found = ""
+    nodes = list(parse(data).body)
+    while nodes:
+        node = nodes.pop()
+        if not isinstance(node, Block):
+            continue
+        for part in node.parts:
+            lines = [data.count(b"\n", 0, inner) + 1 for inner in _span(part.body)]
+            if lines and lines[0] <= line <= lines[1]:
+                if node.name == "if":
+                    at = data.count(b"\n", 0, part.head.start) + 1
+                    text = data[part.head.start : part.head.end].decode("utf-8", "backslashreplace")
+                    found = f"{' '.join(text.split())} at line {at}"
+                nodes = list(part.body)
+                break
+    return found
+
+
+def _span(body: tuple[Node, ...]) -> tuple[int, int] | tuple[()]:
+    """Where a body begins and ends."""
+    if not body:
+        return ()
+    first, last = body[0], body[-1]
+    start = first.start if isinstance(first, Command) else first.parts[0].head.start
+    while isinstance(last, Block):
+        inner = last.parts[-1]
+        if not inner.body:
+            return start, inner.head.end
+        last = inner.body[-1]
+    return start, last.end
 
 
 def _causes(message: str, raised: tuple[Raised, ...], topic: str, facts: Facts, code: Code | None) -> Iterable[Cause]:

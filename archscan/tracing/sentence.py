@@ -19,7 +19,9 @@ def sentence(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...]
     parts = [_verdict(shut, len(run))]
     if opening:
         parts.append(f"open {'these together' if len(opening) > 1 else 'this one'}: {_places(opening)}")
-    if len(opening) < len(shut):
+    elif shut:
+        parts.append("nothing to open: what is shut is right as it is")
+    if opening and len(opening) < len(shut):
         parts.append(f"{len(shut) - len(opening)} of them right as they are")
     unknown = [s for s in run if s.state == UNKNOWN]
     if unknown:

@@ -9,6 +9,7 @@ from archscan.model.facts import FileFacts
 from archscan.model.finding import Advice, Finding, Problem
 from archscan.model.gate import Gate
 from archscan.model.report import Report, Step
+from archscan.reporting.plain import said, takes, verb
 
 OPEN, SHUT, UNKNOWN, CLEAN = "open", "shut", "unknown", "clean"
 RUN, BUILT = "run", "built"
@@ -41,8 +42,13 @@ class GateState:
         return Step(self.gate.layer.value, self.gate.path, self.line, self.state, reach, fingerprint, self.text(why))
 
     def text(self, why: str = "") -> str:
-        said = self.finding.message if self.finding else f"{_SAYS[self.state]}: {_condition(self.gate)}"
-        return f"{said} ({why})" if why else said
+        if self.finding is None:
+            text = f"{_SAYS[self.state]}: {_condition(self.gate)}"
+        elif self.finding.advice is Advice.LEAVE:
+            text = f"{said(self.finding)}; nothing to open: right as it is"
+        else:
+            text = f"{said(self.finding)}; {verb(self.finding)}: {takes(self.finding)}"
+        return f"{text} ({why})" if why else text
 
 
 def states(

@@ -84,6 +84,7 @@ class _Tracer:
 
     def _of_extension(self, start: Start, extension: Extension) -> Chain:
         """The module as a whole: who builds it, what is built."""
+        extension = self._for_target(extension)
         return self._chain(extension.id, start, extension, Route(self._building(extension), (), ()))
 
     def _of_value(self, start: Start) -> Chain:
@@ -271,6 +272,9 @@ class _Tracer:
         )
         run = (*python, *built, *listing, *(compiled.gates(RUN) if compiled else ()))
         unlaunched = compiled.gates(BUILT) if compiled else ()
+        as_whole = not route.operators and not route.functions and not start.files
+        if compiled and as_whole and (compiled.gates(RUN) or any(s.state == SHUT for s in run)):
+            run, unlaunched = (*python, *built, *listing, *compiled.built()), ()
         said = sentence(start.name, tuple(dict.fromkeys(run)), unlaunched, self._remarks(start, extension, compiled))
         name = start.name if route.operators or extension is None else extension.name
         return Chain(identifier, name, tuple(dict.fromkeys(steps)), said)

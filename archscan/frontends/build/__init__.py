@@ -49,16 +49,9 @@ class BuildFrontEnd:
 
     def link(self, indexes: Mapping[str, BuildIndex], context: Context) -> Project:
         """The functions and files of all CMake files, by name; a name defined twice belongs to nobody."""
-        functions: dict[str, Function] = {}
-        twice: set[str] = set()
-        files: dict[str, tuple[str, Listfile]] = {}
-        for path, index in indexes.items():
-            files[path.rsplit("/", 1)[-1].removesuffix(".cmake")] = (path, index.listfile)
-            for name, function in _functions(path, index.listfile.body):
-                if name in functions and functions[name] != function:
-                    twice.add(name)
-                functions[name] = function
-        return Project({name: f for name, f in functions.items() if name not in twice}, files)
+        listfiles = {path: index.listfile for path, index in indexes.items()}
+        files = {path.rsplit("/", 1)[-1].removesuffix(".cmake"): (path, one) for path, one in listfiles.items()}
+        return Project(functions_of(listfiles), files)
 
     def gates(self, index: BuildIndex, project: Project, context: Context) -> FileFacts:
         """The gates of a file: evaluated once without a request, and once for each device target."""
@@ -71,6 +64,8 @@ class BuildFrontEnd:
             inputs=inputs,
             spellings=spellings_of(listfile, catalog),
             cuda=context.settings.cuda,
+            given=dict(context.settings.defines),
+            unset=frozenset(context.settings.undefines),
             dotted=sum("." in literal.text for literal in written) * 2 >= len(written),
         )
         constants: Constants = {}
@@ -78,12 +73,21 @@ class BuildFrontEnd:
         targets = [t for t in catalog.universe.targets if not t.is_host]
         traces = {
             t: evaluate(source.path, listfile, replace(nobody, target=t), project, catalog, constants)
-            for t in (targets if (written or _asks(listfile)) and not plain.exhausted else ())
+            for t in (targets if (written or inputs or _asks(listfile)) and not plain.exhausted else ())
         }
         if any(trace.exhausted for trace in (plain, *traces.values())):
             problems = (*problems, "too long to evaluate: what comes late in it was not looked at")
         evaluated = Evaluated(
-            source.path, source.data, listfile, written, plain, traces, catalog, _recogniser(catalog), inputs
+            source.path,
+            source.data,
+            listfile,
+            written,
+            plain,
+            traces,
+            catalog,
+            _recogniser(catalog),
+            inputs,
+            context.settings.cuda,
         )
         return FileFacts(
             path=source.path,
@@ -105,6 +109,18 @@ def _recogniser(catalog: Catalog) -> Recogniser:
         _RECOGNISERS.clear()
         _RECOGNISERS[catalog.digest] = Recogniser(catalog)
     return _RECOGNISERS[catalog.digest]
+
+
+def functions_of(listfiles: Mapping[str, Listfile]) -> dict[str, Function]:
+    """The functions and macros of several files by name; a name that is defined twice belongs to nobody."""
+    functions: dict[str, Function] = {}
+    twice: set[str] = set()
+    for path, listfile in listfiles.items():
+        for name, function in _functions(path, listfile.body):
+            if name in functions and functions[name] != function:
+                twice.add(name)
+            functions[name] = function
+    return {name: function for name, function in functions.items() if name not in twice}
 
 
 def _functions(path: str, body: tuple[Node, ...]) -> list[tuple[str, Function]]:

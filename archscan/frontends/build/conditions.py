@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from archscan.frontends.build.patterns import asks_for_digits, matched
-from archscan.frontends.build.values import Origin, Value
+from archscan.frontends.build.values import UNSET, Origin, Value
 
 _TRUE = frozenset({"1", "ON", "YES", "TRUE", "Y"})
 _FALSE = frozenset({"", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"})
@@ -26,6 +26,7 @@ _COMPARE: dict[str, Callable[[int], bool]] = {
     "GREATER": lambda order: order > 0,
     "GREATER_EQUAL": lambda order: order >= 0,
 }
+_LEADING = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")  # as scanf reads one: `120a` is 120
 _MAX_DEPTH = 40
 
 
@@ -178,7 +179,8 @@ class Condition:
         if found is None or found.text is None or needle.text is None:
             names = (*needle.because, *(found.because if found else (haystack.name,)))
             return Answer(None, needle.origins, found.origins if found else frozenset(), because=names)
-        return Answer(needle.text in found.items, needle.origins, found.origins, found.text)
+        there = found is not UNSET and needle.text in found.text.split(";")
+        return Answer(there, needle.origins, found.origins, found.text)
 
     def _match(self, subject: Value, pattern: Value) -> Answer:
         if subject.text is None or pattern.text is None:
@@ -239,10 +241,10 @@ def _order(one: str, other: str, operator: str) -> int | None:
     if operator.startswith("VERSION_"):
         left, right = _version(one), _version(other)
         return (left > right) - (left < right)
-    try:
-        a, b = float(one), float(other)
-    except ValueError:
+    numbers = [_LEADING.match(text) for text in (one, other)]
+    if numbers[0] is None or numbers[1] is None:
         return None
+    a, b = float(numbers[0][1]), float(numbers[1][1])
     return (a > b) - (a < b)
 
 

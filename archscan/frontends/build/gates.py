@@ -9,11 +9,16 @@ from functools import cached_property
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
+from archscan.frontends.build.archgates import notes, refusal
+from archscan.frontends.build.archlists import ArchList, flag_entries, named_list
 from archscan.frontends.build.conditions import Answer
+from archscan.frontends.build.edits import edit_gates
 from archscan.frontends.build.images import Image, entry_images, flag_images, list_entries, list_images, loaded_by
 from archscan.frontends.build.interpreter import Trace
 from archscan.frontends.build.literals import Literal, Purpose
+from archscan.frontends.build.places import comments_at, line_at, place_of
 from archscan.frontends.build.syntax import Block, Command, Listfile, Node, Part
+from archscan.frontends.build.traced import written as traced
 from archscan.frontends.build.values import Origin
 from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Place, Related, Role
 from archscan.model.target import Target
@@ -25,6 +30,7 @@ _REFUSING = re.compile(
     re.IGNORECASE,
 )
 _SOURCE = re.compile(r"\.(?:cu|cuh|cc|cpp|cxx|c)$")
+_FLAGS = re.compile(r"arch=|-arch\b")
 _TARGETS = "CMAKE_CUDA_ARCHITECTURES"
 _BUILDS = frozenset(
     {"add_library", "add_executable", "target_sources", "add_subdirectory", "include", "target_compile_definitions"}
@@ -46,11 +52,15 @@ class Evaluated:
     catalog: Catalog
     recogniser: Recogniser
     inputs: dict[str, str]
+    cuda: str = "13.0"
 
     @cached_property
     def flags(self) -> tuple[tuple[frozenset[Origin], tuple[Image, ...]], ...]:
         """The variables that nvcc's targets come from in the end: what they were made of, and the images."""
         held = [(n, v.text, v.origins) for n, v in self.plain.held.items() if v.text and v.origins]
+        held += [
+            (_TARGETS if b.is_list else "", b.value.text, b.value.origins) for b in self.plain.built if b.value.text
+        ]
         read = [
             (origins, list_images(text, self.catalog) if name == _TARGETS else flag_images(text, self.catalog))
             for name, text, origins in held
@@ -65,7 +75,10 @@ class Evaluated:
 
 def gates(evaluated: Evaluated) -> tuple[Gate, ...]:
     """Every gate of the file, by line."""
-    found = [*_list_gates(evaluated), *_conditions(evaluated)]
+    asked = {target: trace.edits for target, trace in evaluated.traces.items()}
+    body, catalog = evaluated.listfile.body, evaluated.catalog
+    edits = edit_gates(evaluated.path, evaluated.data, body, evaluated.plain.edits, asked, catalog)
+    found = [*_list_gates(evaluated), *_conditions(evaluated), *edits]
     return tuple(sorted(found, key=lambda gate: gate.place.start))
 
 
@@ -118,16 +131,20 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
     result = _by_result(evaluated, group)
     asked = result is None and _asked(evaluated, group)
     truth = _by_membership(evaluated, group) if asked else result or own
-    if not truth.yes:
+    refused = _refused(evaluated, group) if truth is own or result is not None else None
+    if not truth.yes and refused is None:
         return None
+    loads = truth
+    if refused is not None:
+        truth = Truth(0, evaluated.catalog.universe.all)
     universe = evaluated.catalog.universe
-    place, shown = _place(evaluated.data, first.start, group[0].end), _shown(group)
+    place, shown = place_of(evaluated.data, first.start, group[0].end), _shown(group)
     users = sorted({offset for literal in group for offset in _users(evaluated, literal)})
     related = _related(evaluated, group, users, asked)
     dropping = _dropping(evaluated, users) if _by_membership(evaluated, group).yes & truth.no else None
     if dropping is not None:
         related = (Related(evaluated.path, place.line, Role.DEFINITION, f"named in {shown[:80]}"),)
-        place, shown = _place(evaluated.data, dropping.start, dropping.end), _condition_text(evaluated, dropping)
+        place, shown = place_of(evaluated.data, dropping.start, dropping.end), _condition_text(evaluated, dropping)
     return Gate(
         path=evaluated.path,
         layer=Layer.BUILD,
@@ -137,20 +154,58 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
             Arm(
                 place=place,
                 condition=shown,
-                own=own if not asked else truth,
+                own=loads if refused else own if not asked else truth,
                 truth=truth,
                 assumed=truth if truth is not own else Truth(truth.yes | truth.unknown(universe.device), truth.no),
                 effect=Effect(Does.WORK, place.line),
-                unknowns=assumes if truth is own else (),
-                assumes=assumes if truth is own else (),
+                unknowns=assumes if loads is own else (),
+                assumes=assumes if loads is own else (),
                 features=_features(evaluated, group),
             ),
         ),
-        rest=_refusal(evaluated, users, first),
+        rest=refused or _refusal(evaluated, users, first),
+        extra=notes(_made(evaluated, group), evaluated.cuda if refused else "", evaluated.catalog),
         related=related,
-        near=_near(evaluated.data, first.start),
+        near=comments_at(evaluated.data, first.start),
         symbols=tuple(dict.fromkeys(literal.name for literal in group if literal.name)),
     )
+
+
+def _made(evaluated: Evaluated, group: list[Literal]) -> tuple[Image, ...]:
+    """The images of a list, or of the flags that are made of it."""
+    return tuple(
+        dict.fromkeys(
+            i for one in group for i in _flags_made_of(evaluated, one) or one.images if not _is_dead(evaluated, one)
+        )
+    )
+
+
+def _refused(evaluated: Evaluated, group: list[Literal]) -> Effect | None:
+    """What nvcc says of an entry of the list that reaches it and that the toolkit does not compile for."""
+    origins = _origins(evaluated, group)
+    written = {re.sub(r"\D", "", entry) for one in group for entry in list_entries(one.text)}
+    held = [(n, v) for n, v in evaluated.plain.held.items() if v.text and v.origins & origins]
+    sinks = [(v.text or "", n == _TARGETS) for n, v in held if n == _TARGETS or _FLAGS.search(v.text or "")]
+    sinks += [(b.value.text or "", b.is_list) for b in evaluated.plain.built if b.value.origins & origins]
+    sinks += [(one.text, False) for one in group if one.purpose is Purpose.FLAGS and not one.within]
+    for text, is_list in sinks:
+        value = traced(text, 0)
+        if is_list:
+            one = named_list(_TARGETS, value, evaluated.catalog, evaluated.cuda)
+        else:
+            entries, gaps, words = flag_entries(value, evaluated.catalog, evaluated.cuda)
+            one = ArchList("", entries, 0, 0, text, gaps, "", evaluated.cuda, words)
+        mine = (
+            replace(
+                one, entries=tuple(e for e in one.entries if set(re.findall(r"\d+", e.text.replace(".", ""))) & written)
+            )
+            if one
+            else None
+        )
+        found = refusal(mine, evaluated.catalog) if mine is not None and mine.entries else None
+        if found is not None:
+            return found
+    return None
 
 
 def _dropping(evaluated: Evaluated, users: list[int]) -> Command | None:
@@ -187,7 +242,8 @@ def _by_loading(evaluated: Evaluated, group: list[Literal]) -> tuple[Truth, tupl
     """Whether a device takes one of the images, and the options that add some: unknown where nothing else fits."""
     options = {literal.start: _options(evaluated, literal) for literal in group}
     group = [literal for literal in group if not _is_dead(evaluated, literal)] or group
-    sure = [literal for literal in group if not options[literal.start]]
+    common = set.intersection(*(set(options[literal.start]) for literal in group))  # the list is there under them
+    sure = [literal for literal in group if not set(options[literal.start]) - common]
     answers: dict[Target, bool | None] = {}
     for target in evaluated.traces:
         if _loaded(evaluated, sure, target):
@@ -291,16 +347,21 @@ def _refusal(evaluated: Evaluated, users: list[int], literal: Literal) -> Effect
             effect = _effect(evaluated.data, part.body)
             if effect.does is Does.ERRORS:
                 return Effect(Does.ERRORS, effect.line, effect.message, environment=environment)
-    return Effect(Does.SKIPS, _line(evaluated.data, literal.start), environment=environment)
+    return Effect(Does.SKIPS, line_at(evaluated.data, literal.start), environment=environment)
 
 
 def _related(evaluated: Evaluated, group: list[Literal], users: list[int], asked: bool) -> tuple[Related, ...]:
-    related = [Related(evaluated.path, _line(evaluated.data, offset), Role.CALLER, "asks about it") for offset in users]
+    related = [
+        Related(evaluated.path, line_at(evaluated.data, offset), Role.CALLER, "asks about it") for offset in users
+    ]
     if not asked and any(_origins(evaluated, group) & trace.results.keys() for trace in evaluated.traces.values()):
         filters = [other for other in evaluated.filters if other not in group]
         related += [
             Related(
-                evaluated.path, _line(evaluated.data, other.start), Role.ALSO_CHANGE, "what this list lacks is dropped"
+                evaluated.path,
+                line_at(evaluated.data, other.start),
+                Role.ALSO_CHANGE,
+                "what this list lacks is dropped",
             )
             for other in filters
         ]
@@ -309,8 +370,10 @@ def _related(evaluated: Evaluated, group: list[Literal], users: list[int], asked
 
 def _features(evaluated: Evaluated, group: list[Literal]) -> tuple[FeatureUse, ...]:
     """What names and comments say, and what a suffix is for: 9.0a holds wgmma, 10.xa and 11.0a tensor memory."""
-    line = _line(evaluated.data, group[0].start)
-    said = evaluated.recogniser.in_words(" ".join((*(g.name for g in group), _near(evaluated.data, group[0].start))))
+    line = line_at(evaluated.data, group[0].start)
+    said = evaluated.recogniser.in_words(
+        " ".join((*(g.name for g in group), comments_at(evaluated.data, group[0].start)))
+    )
     images = [image for literal in group for image in literal.images]
     suffixed = {image.target.major for image in images} if images and all(i.target.suffix for i in images) else set()
     meant = ("wgmma",) if suffixed == {9} else ("tcgen05",) if suffixed and suffixed <= {10, 11} else ()
@@ -362,6 +425,8 @@ def _condition(evaluated: Evaluated, block: Block) -> Gate | None:
             looped, evaluations = True, _of_entry(evaluated, trace, offset, target)
         if evaluations:
             seen[target] = evaluations[-1]
+    if any(any(trace.entries.get(offset, ())) for trace in evaluated.traces.values()) and _keeps_all(evaluated, block):
+        return None  # a clamp: what it puts in the place of what was asked for serves as well
     if looped:
         return _gate_of(evaluated, block, seen, ()) if _differ(seen) and not _is_filter(block) else None
     if any(answer.origins | answer.haystacks for answers in seen.values() for answer in answers):
@@ -393,6 +458,20 @@ def _is_filter(block: Block) -> bool:
     return lists and not any(_SOURCE.search(argument.text) for c in commands for argument in c.arguments)
 
 
+def _keeps_all(evaluated: Evaluated, block: Block) -> bool:
+    """Whether a filter in a loop leaves something for every target in the lists that it fills."""
+    commands = [c for part in block.parts for c in _commands(part.body)]
+    refuses = any(c.name == "message" and c.arguments[:1] and "ERROR" in c.arguments[0].text for c in commands)
+    if refuses or not all(c.name in ("list", "string", "set", "math", "message") for c in commands):
+        return False
+    names = {name for part in block.parts for name in _assigned(part)}
+    for target, trace in evaluated.traces.items():
+        texts = [trace.held[name].text for name in names if name in trace.held]
+        if not any(text and _is_served(text, target, evaluated.catalog) for text in texts):
+            return False
+    return True
+
+
 def _gate_of(
     evaluated: Evaluated, block: Block, seen: dict[Target, tuple[Answer, ...]], named: tuple[Literal, ...]
 ) -> Gate:
@@ -404,10 +483,10 @@ def _gate_of(
     head = block.parts[0].head
     bounds = {origin for answers in seen.values() for answer in answers for origin in answer.bounds}
     defined = [literal for literal in named if _origins(evaluated, [literal]) & bounds]
-    place, related = _place(evaluated.data, head.start, head.end), tuple[Related, ...]()
+    place, related = place_of(evaluated.data, head.start, head.end), tuple[Related, ...]()
     if len(defined) == 1:
         related = (Related(evaluated.path, place.line, Role.CALLER, "compares with it"),)
-        place = _place(evaluated.data, defined[0].start, defined[0].end)
+        place = place_of(evaluated.data, defined[0].start, defined[0].end)
         arms = (replace(arms[0], place=place), *arms[1:])
     return Gate(
         path=evaluated.path,
@@ -418,7 +497,7 @@ def _gate_of(
         related=related,
         rest=_onwards(effects, block),
         reach=_truth(evaluated, {target: target in seen for target in evaluated.traces}),
-        near=_near(evaluated.data, head.start),
+        near=comments_at(evaluated.data, head.start),
         symbols=tuple(
             dict.fromkeys(re.findall(r"[A-Za-z_]\w*(?:ARCH|SM|CC|CAPAB)\w*", _condition_text(evaluated, head)))
         ),
@@ -439,7 +518,7 @@ def _arm(evaluated: Evaluated, part: Part, number: int, effect: Effect, seen: di
         truth[target] = True if answer.value and None not in earlier else None
         assumed[target] = None not in earlier
         because.update(dict.fromkeys(answer.because if answer.value is None else ()))
-    place = _place(evaluated.data, part.head.start, part.head.end)
+    place = place_of(evaluated.data, part.head.start, part.head.end)
     body, digest = _body_place(evaluated.data, part), _digest(evaluated.data, part)
     return Arm(
         place=place,
@@ -471,18 +550,18 @@ def _effect(data: bytes, body: tuple[Node, ...]) -> Effect:
         if command.name == "message":
             words = [argument.text for argument in command.arguments]
             if words[:1] in (["FATAL_ERROR"], ["SEND_ERROR"]):
-                return Effect(Does.ERRORS, _line(data, command.start), " ".join(words[1:]))
+                return Effect(Does.ERRORS, line_at(data, command.start), " ".join(words[1:]))
     work = next((c for c in commands if c.name in _BUILDS or c.name not in ("message", "set", "list", "string")), None)
     if work is not None:
         leaves = work.name in ("return", "continue", "break")
-        return Effect(Does.SKIPS if leaves else Does.WORK, _line(data, work.start))
+        return Effect(Does.SKIPS if leaves else Does.WORK, line_at(data, work.start))
     assigned = next((c for c in commands if c.name in ("set", "list", "string")), None)
     if assigned is not None:
         value = " ".join(argument.text for argument in assigned.arguments)
-        return Effect(Does.ASSIGNS, _line(data, assigned.start), value=value)
+        return Effect(Does.ASSIGNS, line_at(data, assigned.start), value=value)
     if commands:
         text = " ".join(argument.text for argument in commands[0].arguments)
-        return Effect(Does.PRINTS if _REFUSING.search(text) else Does.LOGS, _line(data, commands[0].start), text)
+        return Effect(Does.PRINTS if _REFUSING.search(text) else Does.LOGS, line_at(data, commands[0].start), text)
     return NOTHING
 
 
@@ -521,41 +600,11 @@ def _blocks(body: tuple[Node, ...]) -> Iterable[Block]:
 # --- places
 
 
-def _line(data: bytes, offset: int) -> int:
-    return data.count(b"\n", 0, offset) + 1
-
-
-def _place(data: bytes, start: int, end: int) -> Place:
-    line, end_line = _line(data, start), _line(data, end)
-    return Place(start, end, line, _column(data, start), end_line, _column(data, end))
-
-
-def _column(data: bytes, offset: int) -> int:
-    begin = data.rfind(b"\n", 0, offset) + 1
-    return len(data[begin:offset].decode("utf-8", "backslashreplace")) + 1
-
-
 def _body_place(data: bytes, part: Part) -> Place | None:
     commands = list(_commands(part.body))
-    return _place(data, commands[0].start, commands[-1].end) if commands else None
+    return place_of(data, commands[0].start, commands[-1].end) if commands else None
 
 
 def _digest(data: bytes, part: Part) -> str:
     text = b" ".join(b"".join(data[c.start : c.end].split()) for c in _commands(part.body))
     return text.decode("utf-8", "backslashreplace")[:500]
-
-
-def _near(data: bytes, offset: int) -> str:
-    """The comment lines right above, and the comment at the end of the line."""
-    begin = data.rfind(b"\n", 0, offset) + 1
-    end = data.find(b"\n", offset)
-    line = data[begin : len(data) if end < 0 else end]
-    found = [line.partition(b"#")[2]] if b"#" in line else []
-    while begin > 0:
-        previous = data.rfind(b"\n", 0, begin - 1) + 1
-        above = data[previous : begin - 1].strip()
-        if not above.startswith(b"#"):
-            break
-        found.insert(0, above.lstrip(b"#"))
-        begin = previous
-    return b" ".join(text.strip() for text in found[-8:]).decode("utf-8", "backslashreplace")

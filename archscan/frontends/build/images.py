@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from archscan.catalog.architectures import loads
@@ -77,15 +78,54 @@ def flag_images(text: str, catalog: Catalog) -> tuple[Image, ...]:
         found.append(Image(Target(int(number), suffix), True))
         if kind == "sm":
             found.append(Image(Target(int(number), suffix), False))
-    return tuple(image for image in found if image.target.sm in catalog.architectures)
+    return tuple(image for image in found if image.target.sm in catalog.architectures or image.target.sm in _OLD)
+
+
+def select_arch_flags(text: str, catalog: Catalog) -> str | None:
+    """What cuda_select_nvcc_arch_flags() makes of a list; None where it asks the GPU, or knows no name."""
+    named = catalog.toolkits.cmake[-1].names if catalog.toolkits.cmake else {}
+    flags: list[str] = []
+    ptx: list[str] = []
+    for entry in list_entries(text):
+        bare = entry.removesuffix("+PTX")
+        chosen = named.get(bare, bare).split()
+        if not all(re.fullmatch(r"\d{1,2}\.\d[af]?(?:\(\d{1,2}\.\d\))?", one) for one in chosen):
+            return None
+        for one in chosen:
+            code, _, virtual = one.replace(".", "").removesuffix(")").partition("(")
+            flags.append(f"-gencode;arch=compute_{virtual or code},code=sm_{code}")
+        ptx += [one.replace(".", "") for one in chosen if entry.endswith("+PTX")]
+    flags += [f"-gencode;arch=compute_{one},code=compute_{one}" for one in ptx]
+    return ";".join(dict.fromkeys(flags)) or None
 
 
 def loaded_by(images: tuple[Image, ...], sm: int, catalog: Catalog) -> bool:
-    """Whether a device takes one of the images."""
-    return any(
-        loads(catalog.images, image.target, sm, catalog.architectures[image.target.sm].family, image.ptx)
-        for image in images
+    """Whether a device takes one of the images for sure; see `disputed` for those of which that is not known."""
+    return any(_loads(image, sm, catalog) and not _is_of_desktop(image, sm, catalog) for image in images)
+
+
+def disputed(images: tuple[Image, ...], catalog: Catalog) -> tuple[int, ...]:
+    """The chips of the Tegra line that would load something if it were not for their exception."""
+    return tuple(
+        sm
+        for sm in sorted(catalog.tegra)
+        if not loaded_by(images, sm, catalog) and any(_loads(image, sm, catalog) for image in images)
     )
+
+
+def images_note(images: Iterable[Image]) -> str:
+    """The targets of images, as a note on the arm that makes them: `90a 100f`."""
+    return " ".join(dict.fromkeys(f"{i.target.sm}{i.target.suffix}" for i in images))
+
+
+def _loads(image: Image, sm: int, catalog: Catalog) -> bool:
+    known = catalog.architectures.get(image.target.sm)  # what is before 5.0 loads nowhere
+    return known is not None and loads(catalog.images, image.target, sm, known.family, image.ptx)
+
+
+def _is_of_desktop(image: Image, sm: int, catalog: Catalog) -> bool:
+    """Whether machine code of a desktop part is asked to run on a later chip of the Tegra line."""
+    return not image.ptx and sm in catalog.tegra and image.target.sm != sm and image.target.sm not in catalog.tegra
 
 
 def suffix_features(images: tuple[Image, ...]) -> tuple[str, ...]:

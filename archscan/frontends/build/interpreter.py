@@ -9,18 +9,19 @@ from dataclasses import dataclass, field
 
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.conditions import Answer, Condition, Word
-from archscan.frontends.build.images import list_images
+from archscan.frontends.build.images import list_images, select_arch_flags
 from archscan.frontends.build.lists import list_, numbers
 from archscan.frontends.build.request import Request
 from archscan.frontends.build.syntax import Argument, Block, Command, Listfile, Node, Part
 from archscan.frontends.build.texts import math, string
-from archscan.frontends.build.values import EMPTY, Origin, Scope, Value, either, joined, unknown
+from archscan.frontends.build.values import EMPTY, UNSET, Origin, Scope, Value, either, joined, unknown
 
 _ONE_VARIABLE = re.compile(r"\$\{([^${}]+)\}")
 _NESTED = re.compile(r"\$\{[^}]*\$\{")
 _REFERENCE = re.compile(r"\$(ENV|CACHE)?\{([^${}]*)\}")
 _ESCAPE = re.compile(r"\\([nrt\"\\$@()# ^{}])")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
+_MAKES_FLAGS = re.compile(r"gencode|arch=|-arch\b")
 MAX_STEPS = 12_000
 MAX_DEPTH = 24
 MAX_TEXT = 20_000
@@ -42,6 +43,18 @@ class Project:
 
     functions: Mapping[str, Function] = field(default_factory=dict)
     files: Mapping[str, tuple[str, Listfile]] = field(default_factory=dict)  # name as included -> path and content
+    folders: Mapping[str, Listfile] = field(default_factory=dict)  # by path, where add_subdirectory() is followed
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a target, or everything ("" = all that follow), is built for: its architectures or its flags."""
+
+    target: str
+    value: Value
+    is_list: bool
+    at: int
+    path: str = ""
 
 
 @dataclass
@@ -54,6 +67,11 @@ class Trace:
     results: dict[Origin, list[Value]] = field(default_factory=dict)  # literal list -> what a function made of it
     uses: dict[Origin, set[int]] = field(default_factory=dict)  # literal list -> if() that ask about it
     held: dict[str, Value] = field(default_factory=dict)  # variables at the end
+    built: list[Built] = field(default_factory=list)  # what targets are given, in order
+    entered: set[str] = field(default_factory=set)  # files that add_subdirectory() led to
+    edits: dict[int, tuple[str, str]] = field(
+        default_factory=dict
+    )  # string() in the main file -> text before and after
     exhausted: bool = False
 
 
@@ -117,6 +135,10 @@ class _Interpreter:
         if name in ("break", "continue", "return"):
             if self.certain:
                 raise _Leaves(name)
+        elif name == "cuda_select_nvcc_arch_flags" and name in self.functions:
+            self.call(self.functions[name], command)
+        elif name in _BUILDING:
+            self.build(command)
         elif name in _INERT:
             return
         elif name in _COMMANDS:
@@ -138,8 +160,9 @@ class _Interpreter:
             arguments = arguments[: words.index("CACHE")]
             if self.scope.find(name) is not None and words[-1] != "FORCE":
                 return
+        values = self.expanded(arguments)
         if not self.request.takes(name):
-            self.assign(name, joined(self.expanded(arguments), ";"))
+            self.assign(name, joined(values, ";") if values else UNSET)
 
     def assign(self, name: str, value: Value) -> None:
         if len(value.text or "") > MAX_TEXT:
@@ -151,9 +174,86 @@ class _Interpreter:
         caller = self.scope.caller()
         caller.variables[name] = value if self.certain else either(caller.find(name), value)
 
+    def build(self, command: Command) -> None:
+        """Notes the architectures or flags that a target is given."""
+        values = self.expanded(command.arguments)
+        words = [value.text for value in values]
+        to_all = command.name.startswith("add_")
+        target = "" if to_all or not words else words[0] or ""
+        if "CUDA_ARCHITECTURES" in words:
+            at = words.index("CUDA_ARCHITECTURES")
+            if command.name == "set_property":
+                target = next((w or "" for w, kind in zip(words[1:], words, strict=False) if kind == "TARGET"), target)
+                rest = values[at + 1 :]
+            else:
+                rest = (
+                    values[at + 1 : at + 2]
+                    if command.arguments[-1].quoted or at + 2 < len(values)
+                    else values[at + 1 :]
+                )
+            self.trace.built.append(Built(target, joined(rest, ";"), True, command.start, self.path))
+            return
+        flags = [v for v in values if v.text and ("arch" in v.text or "code=" in v.text or v.text == "-gencode")]
+        if flags:
+            self.trace.built.append(Built(target, joined(flags, " "), False, command.start, self.path))
+
+    def target(self, command: Command) -> None:
+        """add_library(): a target with device code begins with the architectures and flags in force."""
+        values = self.expanded(command.arguments)
+        words = [value.text or "" for value in values]
+        if not self.request.is_default or not words or {"ALIAS", "IMPORTED", "INTERFACE"} & set(words):
+            return
+        unknown_sources = any(value.text is None for value in values[1:])
+        if unknown_sources or any(re.search(r"\.cu\b", word) for word in words):
+            architectures = self.find("CMAKE_CUDA_ARCHITECTURES")
+            if architectures is not None:
+                self.trace.built.append(Built(words[0], architectures, True, command.start, self.path))
+            for name in ("CMAKE_CUDA_FLAGS", "CUDA_NVCC_FLAGS"):
+                flags = self.find(name)
+                if flags is not None and flags.text and _MAKES_FLAGS.search(flags.text):
+                    self.trace.built.append(Built(words[0], flags, False, command.start, self.path))
+
+    def language(self, command: Command) -> None:
+        """project() and enable_language(): with CUDA come the architectures that nvcc builds for by default."""
+        words = {argument.text for argument in command.arguments}
+        if self.request.is_default and "CUDA" in words and self.find("CMAKE_CUDA_ARCHITECTURES") is None:
+            self.assign("CMAKE_CUDA_ARCHITECTURES", self.request.compiler_default)
+
+    def subdirectory(self, command: Command) -> None:
+        """add_subdirectory(): its CMakeLists.txt in a scope of its own."""
+        name = self.value(command.arguments[0]).text if command.arguments else None
+        if name is None or self.depth >= MAX_DEPTH:
+            return
+        base = re.sub(r"\$\{[^}]*\}/?", "", name).strip("/")
+        folder = self.path.rpartition("/")[0]
+        path = "/".join(part for part in (folder, base, "CMakeLists.txt") if part and part != ".")
+        listfile = self.project.folders.get(path)
+        if listfile is None or path in self.trace.entered:
+            return
+        self.trace.entered.add(path)
+        outer, before, self.path, self.depth = self.scope, self.path, path, self.depth + 1
+        self.scope = Scope(parent=outer)
+        try:
+            self.run(listfile.body)
+        except _Leaves:
+            if self.trace.exhausted:
+                raise
+        finally:
+            self.scope, self.path, self.depth = outer, before, self.depth - 1
+
+    def select_flags(self, command: Command) -> None:
+        """cuda_select_nvcc_arch_flags(out list...): flags for entries and names, as FindCUDA makes them."""
+        values = self.expanded(command.arguments)
+        if not values or values[0].text is None:
+            return
+        asked = joined(values[1:], ";")
+        flags = None if asked.text is None else select_arch_flags(asked.text, self.catalog)
+        because = asked.because or ("the GPU of the machine that builds",)
+        self.assign(values[0].text, Value(flags, asked.origins, () if flags is not None else because))
+
     def unset(self, command: Command) -> None:
         for argument in command.arguments[:1]:
-            self.assign(argument.text, EMPTY)
+            self.assign(argument.text, UNSET)
 
     def change_list(self, command: Command) -> None:
         for name, value in list_(self.expanded(command.arguments), self.find).items():
@@ -165,7 +265,14 @@ class _Interpreter:
                 self.trace.haystacks.setdefault(origin, set()).add(held.text or "")
 
     def string(self, command: Command) -> None:
-        for name, value in string(self.expanded(command.arguments), self.find).items():
+        values = self.expanded(command.arguments)
+        made = string(values, self.find)
+        if values and values[0].text in ("REPLACE", "REGEX") and self.path == self.main and made:
+            before = joined(values[3:] if values[0].text == "REPLACE" else values[4:]).text
+            after = next(iter(made.values())).text
+            if before and after is not None:
+                self.trace.edits[command.start] = (before, after)
+        for name, value in made.items():
             self.assign(name, value)
 
     def math(self, command: Command) -> None:
@@ -317,7 +424,7 @@ class _Interpreter:
                 by_name = argument.text == "LISTS"
             elif by_name:
                 held = self.requested(self.find(argument.text) or unknown(argument.text))
-                yield from (Value(item, held.origins) for item in held.items)
+                yield from (Value(item, held.origins) for item in held.elements)
             else:
                 yield from map(self.requested, self.expanded((argument,)))
 
@@ -410,7 +517,10 @@ class _Interpreter:
         for match in _REFERENCE.finditer(text):
             pieces.append(Value(_unescaped(text[position : match.start()])))
             name = f"ENV{{{match[2]}}}" if match[1] == "ENV" else match[2]
-            pieces.append(self.reference(name))
+            found = self.reference(name)
+            if found.text is None and found.because == (name,) and _MAKES_FLAGS.search(text):
+                found = Value("", found.origins, found.because)  # flags beside those that are written here
+            pieces.append(found)
             position = match.end()
         pieces.append(Value(_unescaped(text[position:])))
         return joined(piece for piece in pieces if piece != EMPTY)
@@ -430,7 +540,8 @@ class _Interpreter:
 
     def defined(self, name: str) -> bool | None:
         """Whether a variable is set; None where that is not known."""
-        return True if self.find(re.sub(r"^CACHE\{(.*)\}$", r"\1", name)) is not None else None
+        found = self.find(re.sub(r"^CACHE\{(.*)\}$", r"\1", name))
+        return None if found is None else found is not UNSET
 
     def words(self, argument: Argument) -> Iterator[Word]:
         """The words an argument of if() gives; unquoted ones may name a variable."""
@@ -460,12 +571,14 @@ def _bound(function: Function, values: list[Value]) -> dict[str, Value]:
 
 
 # Commands that set no variable
+_BUILDING = frozenset(
+    {"set_target_properties", "set_property", "target_compile_options", "add_compile_options", "add_definitions"}
+    | {"set_source_files_properties"}
+)
 _INERT = frozenset(
     {
         "message",
         "install",
-        "add_library",
-        "add_executable",
         "add_custom_target",
         "add_custom_command",
         "add_definitions",
@@ -474,11 +587,9 @@ _INERT = frozenset(
         "add_compile_definitions",
         "add_compile_options",
         "add_dependencies",
-        "add_subdirectory",
         "cmake_policy",
-        "project",
     }
-    | {"cmake_minimum_required", "enable_language", "enable_testing", "include_directories", "link_directories"}
+    | {"cmake_minimum_required", "enable_testing", "include_directories", "link_directories"}
     | {"mark_as_advanced", "set_property", "set_source_files_properties", "set_target_properties", "source_group"}
     | {"target_compile_definitions", "target_compile_features", "target_compile_options", "target_include_directories"}
     | {"target_link_libraries", "target_link_options", "target_sources", "add_test", "export", "configure_file"}
@@ -492,6 +603,16 @@ _COMMANDS: dict[str, Callable[[_Interpreter, Command], None]] = {
     "option": _Interpreter.option,
     "include": _Interpreter.include,
     "cmake_parse_arguments": _Interpreter.parse_arguments,
+    "cuda_select_nvcc_arch_flags": _Interpreter.select_flags,
+    "add_library": _Interpreter.target,
+    "add_executable": _Interpreter.target,
+    "cuda_add_library": _Interpreter.target,
+    "cuda_add_executable": _Interpreter.target,
+    "pybind11_add_module": _Interpreter.target,
+    "python_add_library": _Interpreter.target,
+    "add_subdirectory": _Interpreter.subdirectory,
+    "project": _Interpreter.language,
+    "enable_language": _Interpreter.language,
 }
 _BLOCKS: dict[str, Callable[[_Interpreter, Block], None]] = {
     "if": _Interpreter.if_,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from archscan.frontends.build import patterns
-from archscan.frontends.build.values import EMPTY, Value, joined
+from archscan.frontends.build.values import EMPTY, UNSET, Value, joined
 
 Find = Callable[[str], Value | None]
 Assigned = dict[str, Value]
@@ -22,13 +22,20 @@ def list_(values: list[Value], find: Find) -> Assigned:
     before = find(name) or EMPTY
     if before.text is None or any(value.text is None for value in values[2:]):
         return _unknown(kind, words, joined([before, *values[2:]]))
+    if kind == "GET" and not before.elements:
+        return _unknown(kind, words, Value(None, before.origins, ("an entry of an empty list",)))
     if kind in _READING:
-        return {out: Value(text, before.origins) for out, text in _READING[kind](list(before.items), words[2:]).items()}
+        return {
+            out: Value(text, before.origins) for out, text in _READING[kind](list(before.elements), words[2:]).items()
+        }
     if kind in _POPPING:
-        return _popped(kind, words[1:], list(before.items), before)
+        return _popped(kind, words[1:], list(before.elements), before)
+    if kind == "APPEND" and before.text:  # empty entries that are there stay
+        added = joined(values[2:]).origins
+        return {name: Value(";".join((before.text, *words[2:])), before.origins | added)}
     if kind not in _CHANGING:
         return _unknown(kind, words, Value(None, before.origins, (f"list({kind})",)))
-    items = _CHANGING[kind](list(before.items), words[2:])
+    items = _CHANGING[kind](list(before.elements), words[2:])
     if items is None:
         return {name: Value(None, before.origins, (f"list({kind})",))}
     added = joined(values[2:]).origins if kind in ("APPEND", "PREPEND", "INSERT") else frozenset()
@@ -38,10 +45,12 @@ def list_(values: list[Value], find: Find) -> Assigned:
 def _popped(kind: str, names: list[str], items: list[str], before: Value) -> Assigned:
     """list(POP_BACK list [out...]): one item for each `out`, or one that nobody takes."""
     found: Assigned = {}
+    if not items:
+        return dict.fromkeys(names[1:], UNSET)
     for out in names[1:] or [""]:
         item = items.pop(_POPPING[kind]) if items else None
         if out:
-            found[out] = EMPTY if item is None else Value(item, before.origins)
+            found[out] = UNSET if item is None else Value(item, before.origins)
     return {**found, names[0]: Value(";".join(items), before.origins)}
 
 
@@ -52,7 +61,8 @@ def _unknown(kind: str, words: list[str], value: Value) -> Assigned:
 
 def _get(items: list[str], words: list[str]) -> dict[str, str]:
     chosen = [_at(items, word) for word in words[:-1]]
-    return {words[-1]: ";".join(item for item in chosen if item is not None) or "NOTFOUND"} if words else {}
+    found = [item for item in chosen if item is not None]
+    return {words[-1]: ";".join(found) if found else "NOTFOUND"} if words else {}
 
 
 def _at(items: list[str], index: str) -> str | None:
@@ -90,7 +100,7 @@ def _sorted(items: list[str], words: list[str]) -> list[str] | None:
 
 
 def _natural(text: str) -> list[object]:
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", text) if part]
+    return [(ord("0"), int(p)) if p.isdigit() else (ord(p), 0) for p in re.findall(r"\d+|.", text, re.DOTALL)]
 
 
 def _filtered(items: list[str], words: list[str]) -> list[str] | None:

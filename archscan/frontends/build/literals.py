@@ -142,6 +142,9 @@ def _of_call(command: Command, catalog: Catalog, within: Within) -> Iterator[Lit
     for keyword, words in _by_keyword(command.arguments):
         if ARCH_NAME.search(keyword):
             yield from _made(Purpose.ARGUMENT, keyword, command, words, catalog, within)
+    if command.name == "cuda_select_nvcc_arch_flags":
+        yield from _made(Purpose.ARGUMENT, _first(command), command, command.arguments[1:], catalog, within)
+        return
     for argument in command.arguments:
         entries = list_entries(argument.text)
         if len(entries) > 1 or any("." in entry for entry in entries) or ARCH_NAME.search(command.name):

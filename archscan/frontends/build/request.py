@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.images import entry_images, spelled
 from archscan.frontends.build.syntax import Block, Command, Listfile, Node
-from archscan.frontends.build.values import Value
+from archscan.frontends.build.values import EMPTY, Value
 from archscan.model.target import Target
 
 ARCH_NAME = re.compile(
@@ -52,15 +52,21 @@ class Request:
     spellings: dict[str, str] = field(default_factory=dict)  # the same for variables without a default: what they meet
     cuda: str = "13.0"
     dotted: bool = True
+    given: dict[str, str] = field(default_factory=dict)  # -D of the user
+    unset: frozenset[str] = frozenset()  # -U
+    is_default: bool = False  # asked for what is built where the user sets nothing: cmake's own defaults hold
 
     def seed(self, name: str) -> Value | None:
         """The value of a variable that comes from outside; None where nothing is known of it."""
+        bare = re.sub(r"^ENV\{(.*)\}$", r"\1", name)
+        if bare in self.given or bare in self.unset:
+            return Value(self.given.get(bare, ""))
         if name in _SETTLED:
             return Value(_SETTLED[name])
         if version := _VERSION.fullmatch(name):
             return Value(self._version(version[1] or ""))
         if self.target is None:
-            return None
+            return EMPTY if _FLAGS.fullmatch(name) else None  # of those who ask for nothing
         if name in self.inputs:
             return Value(spelled(self.target, self.inputs[name]))
         if _FLAGS.fullmatch(name):
@@ -77,9 +83,14 @@ class Request:
             return None
         return Value(spelled(self.target, self.spellings.get(name, "9.0" if self.dotted else "90")))
 
+    @property
+    def compiler_default(self) -> Value:
+        """What nvcc builds for by itself, and CMake sets where CUDA becomes a language (ptxas --help says so)."""
+        return Value("75" if int(self.cuda.partition(".")[0]) >= 13 else "52")
+
     def takes(self, name: str) -> bool:
         """Whether the user decides what this variable holds."""
-        return self.target is not None and name in self.inputs
+        return (self.target is not None and name in self.inputs) or name in self.given
 
     def _version(self, part: str) -> str:
         major, _, minor = self.cuda.partition(".")

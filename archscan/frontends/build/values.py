@@ -22,8 +22,14 @@ class Value:
         """The entries of the text as a CMake list; none where it is unknown."""
         return tuple(item for item in (self.text or "").split(";") if item)
 
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """All entries as list() sees them, the empty ones too."""
+        return tuple(self.text.split(";")) if self.text else ()
+
 
 EMPTY = Value("")
+UNSET = Value("", by_text=False)  # by identity: a variable that holds nothing because it was taken away
 
 
 def unknown(*names: str) -> Value:

@@ -11,21 +11,18 @@ from dataclasses import InitVar, dataclass, field
 class Includes:
     """The include graph. Reach is one bit mask a file, with a bit for each file that some other one includes."""
 
-    written: InitVar[Mapping[str, Sequence[str]]]  # file -> paths as written
+    meant: InitVar[Mapping[str, Mapping[str, Sequence[str]]]]  # file -> path as written -> files; see `resolved`
     _bits: dict[str, int] = field(default_factory=dict)
     _reach: dict[str, int] = field(default_factory=dict)
     _unscanned: dict[str, tuple[frozenset[str], int]] = field(default_factory=dict)  # header -> who names it, as bits
 
-    def __post_init__(self, written: Mapping[str, Sequence[str]]) -> None:
-        by_name = _by_name(written)
+    def __post_init__(self, meant: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
         edges: dict[str, list[str]] = {}
         unscanned: dict[str, list[str]] = {}
-        known: dict[tuple[str, str], list[str]] = {}
-        for path, includes in written.items():
-            found = [(include, _resolve(path, include, by_name, known)) for include in includes]
-            if targets := [target for _, targets in found for target in targets]:
-                edges[path] = targets
-            for include, targets in found:
+        for path, found in meant.items():
+            if together := [target for targets in found.values() for target in targets]:
+                edges[path] = together
+            for include, targets in found.items():
                 if not targets:
                     unscanned.setdefault(include, []).append(path)
         included = dict.fromkeys(target for targets in edges.values() for target in targets)
@@ -41,6 +38,13 @@ class Includes:
         """Whether `path` or a file it reaches includes `include`, a header that was not scanned."""
         paths, mask = self._unscanned.get(include, (frozenset(), 0))
         return path in paths or bool(self._reach.get(path, 0) & mask)
+
+
+def resolved(written: Mapping[str, Sequence[str]]) -> dict[str, dict[str, list[str]]]:
+    """Of every file the scanned files that its includes may mean; none for a header that was not scanned."""
+    by_name = _by_name(written)
+    known: dict[tuple[str, str], list[str]] = {}
+    return {path: {i: _resolve(path, i, by_name, known) for i in includes} for path, includes in written.items()}
 
 
 def _by_name(paths: Mapping[str, object]) -> dict[str, list[str]]:
@@ -94,7 +98,7 @@ def _common(one: str, other: str) -> int:
 def _reached(edges: dict[str, list[str]], bits: dict[str, int]) -> dict[str, int]:
     """Transitive reach of every file, to a fixpoint; cycles are common and harmless."""
     reach = {path: _mask(targets, bits) for path, targets in edges.items()}
-    passing = [path for path in _inner_first(edges) if path in bits]  # what nobody includes passes nothing on
+    passing = [path for path in inner_first(edges) if path in bits]  # what nobody includes passes nothing on
     changed = True
     while changed:
         changed = False
@@ -107,7 +111,7 @@ def _reached(edges: dict[str, list[str]], bits: dict[str, int]) -> dict[str, int
     return reach
 
 
-def _inner_first(edges: dict[str, list[str]]) -> list[str]:
+def inner_first(edges: dict[str, list[str]]) -> list[str]:
     """The files that include any, each behind what it includes but for cycles: one pass carries reach all the way."""
     found: dict[str, None] = {}
     seen: set[str] = set()

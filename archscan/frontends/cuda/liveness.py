@@ -7,37 +7,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from archscan.model.condition import Cond, truth
 from archscan.model.gate import Via
-from archscan.model.truth import Truth, always
+from archscan.model.truth import Truth
 
 
 class Point(NamedTuple):
     """From `offset` on (to the next point) the file is live so."""
 
     offset: int
-    truth: Truth
-    possible: int  # where it may be live, if the unknown names are as they should be
-    names: tuple[str, ...]  # what makes it unknown
+    live: Cond
     via: Via
 
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """The truth of the `#if` regions of one file."""
+    """Where the `#if` regions of one file are live."""
 
     everything: int
     points: Sequence[Point] = ()
 
     def at(self, offset: int) -> Truth:
         """The truth of the regions around a byte offset."""
-        return self.point(offset).truth
+        return truth(self.point(offset).live, self.everything)
 
     def point(self, offset: int) -> Point:
         """Everything known of that place."""
         at = bisect_right(self.points, offset, key=_offset) if self.points else 0
-        if at == 0:
-            return Point(0, always(self.everything), self.everything, (), Via.FILE)
-        return self.points[at - 1]
+        return self.points[at - 1] if at else Point(0, self.everything, Via.FILE)
 
 
 def _offset(point: Point) -> int:

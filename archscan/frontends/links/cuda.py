@@ -35,7 +35,21 @@ def _includes(data: bytes) -> Iterator[Link]:
             line += data.count(b"\n", counted, start)
             counted = start
             if target.endswith(_SUFFIXES):
-                yield Link(LinkKind.INCLUDES, "", target, line, '"' if match[1] else "<")
+                mark = '"' if match[1] else "<"
+                if target.startswith("hip/") and not _is_always(data, start):
+                    mark += " under #if"
+                yield Link(LinkKind.INCLUDES, "", target, line, mark)
+
+
+_CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.M)
+_GUARD = re.compile(rb"(?:[^#]*?)#[ \t]*ifndef[ \t]+(\w+)[ \t\r]*\n[ \t]*#[ \t]*define[ \t]+(\w+)", re.S)
+
+
+def _is_always(data: bytes, at: int) -> bool:
+    """Whether no `#if` but an include guard is open at an offset."""
+    words = [m[1] for m in _CONDITIONAL.finditer(data, 0, at)]
+    guard = _GUARD.match(data)
+    return words.count(b"if") - words.count(b"endif") <= (guard is not None and guard[1] == guard[2])
 
 
 def _exports(data: bytes) -> Iterator[Link]:

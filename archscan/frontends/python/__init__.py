@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
+from archscan.frontends.build.flags import makes_flags
 from archscan.frontends.protocol import Context
-from archscan.frontends.python.gates.builds import build_lists, with_build_lists
+from archscan.frontends.python.gates.builds import build_lists, reached, with_build_lists
 from archscan.frontends.python.gates.module_pass import ModulePass
+from archscan.frontends.python.gates.scripts import NOTHING, made_by, with_made
 from archscan.frontends.python.interpreter.evaluate import Interpreter
 from archscan.frontends.python.interpreter.knowledge import compile_knowledge
 from archscan.frontends.python.interpreter.values import Lanes
@@ -18,11 +20,11 @@ from archscan.frontends.python.source.triggers import (
     asks,
     compiling,
     deciding,
-    generated,
     holders,
     is_asked,
     may_hold_gates,
     mentions,
+    overlong,
     triggers,
 )
 from archscan.frontends.suppressions import suppressions
@@ -53,13 +55,13 @@ class PythonFrontEnd:
         """Where a file may ask for the architecture; of most files only what they import."""
         data = source.data
         asking = may_hold_gates(data)
-        why = generated(data) if asking else ""
-        found = triggers(data) if asking and not why else ()
+        found = triggers(data) if asking else ()
         return PythonIndex(
             path=source.path,
             text=Text.of(data, source.disk if source.stays else ""),
             triggers=found,
-            deciding=(*deciding(data, found), *(() if why else compiling(data))),
+            deciding=(*deciding(data, found), *compiling(data)),
+            overlong=overlong(data) if asking else (),
             mentions=mentions(data, found),
             asks=asks(data, found),
             holders=holders(data, found),
@@ -69,7 +71,7 @@ class PythonFrontEnd:
             origin=source.origin,
             evidence=source.evidence,
             root=source.root,
-            generated=why,
+            flags=makes_flags(data),
         )
 
     def link(self, indexes: Mapping[str, PythonIndex], context: Context) -> PythonProject:
@@ -92,26 +94,31 @@ class PythonFrontEnd:
         """The gates of one file. Copies of others' packages are read for what they define, unless asked for."""
         facts = FileFacts(index.path, index.size, index.origin, index.evidence, index.root)
         if index.origin is Origin.VENDORED and not context.settings.include_vendored:
-            return facts
+            left = "a copy of another project's Python: read for what it defines (--include-vendored)"
+            return replace(facts, left=left) if index.deciding else facts
         asked = index.mentions & project.asks
-        if not (index.triggers or index.deciding or asked or index.generated):
+        if not (index.triggers or index.deciding or asked or index.overlong or index.flags):
             return facts
         module = project.interpreter.graph.modules[index.path]
         if len(module.data) != index.size:
-            return replace(facts, problems=("changed while it was scanned",))
+            return replace(facts, problems=("changed while it was scanned",), lost=True)
         extra = [name for name in sorted(asked) if is_asked(module.data, name.encode())]
         gates = ModulePass(project.interpreter, module, project.users, project.recogniser, context.catalog)
-        found = gates.run(extra) if index.deciding or extra else []
+        found = gates.run(extra) if index.deciding or extra or index.overlong else []
+        made = NOTHING
         if index.triggers:
-            found = with_build_lists(
-                found, build_lists(project.interpreter, module, context.catalog, project.recogniser)
-            )
+            lists = build_lists(project.interpreter, module, context.catalog, project.recogniser)
+            found = with_build_lists(found, [reached(gates, gate) for gate in lists])
+        if index.flags:
+            made = made_by(index.path, module.data, found, context, project.recogniser)
+            found = with_made(found, made)
         data = module.data
         project.interpreter.forget(module)
         return replace(
             facts,
             gates=tuple(found),
-            problems=tuple(gates.found.problems),
+            undecided=tuple(dict.fromkeys((*gates.found.undecided, *made.undecided))),
+            problems=made.problems,
             suppressions=suppressions(data),
         )
 

@@ -41,8 +41,8 @@ class Needs:
 
     @property
     def weighty(self) -> tuple[Need, ...]:
-        """What to judge by: code where it says anything, else words."""
-        return self.sure or self.items
+        """What to judge by: code alone, words are quoted at most."""
+        return self.sure
 
     def absent(self) -> tuple[Need, ...]:
         """What no variant of the target assembles."""
@@ -70,14 +70,14 @@ NOTHING_NEEDED = Needs()
 
 
 def needs_to_open(
-    gate: Gate, arm: Arm | None, said: Iterable[str], project: Project, selection: Selection, catalog: Catalog
+    gate: Gate, arm: Arm | None, asked: Iterable[str], project: Project, selection: Selection, catalog: Catalog
 ) -> Needs:
     """What the target would have to run if the arm (None: the rest) were opened for it.
 
-    Uses in nested arms whose own condition still shuts the target out do not count. `said` are features that texts
-    beside the gate name.
+    Uses in nested arms whose own condition still shuts the target out do not count. `asked` are device
+    features that host code decides about.
     """
-    words = [FeatureUse(name, gate.place.line, confidence="low") for name in said]
+    words = [FeatureUse(name, gate.place.line, confidence="low") for name in asked]
     behind = arm.features if arm is not None else gate.rest_features
     if not words and not behind:
         return NOTHING_NEEDED

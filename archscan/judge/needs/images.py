@@ -30,3 +30,20 @@ def named_images(text: str) -> tuple[Target, ...]:
     """The images with a suffix that a text names, each once: without one, a name is only that of a chip."""
     found = (Target(int(m[1] or m[3]), (m[2] or m[4]).lower()) for m in _NAMED.finditer(text))
     return tuple(dict.fromkeys(found))
+
+
+_FILE = re.compile(r"[\"'][^\"'\n]*?(?<![A-Za-z0-9])sm_?(\d{2,3})([af])(?![A-Za-z0-9])[^\"'\n]*\.(?:cubin|fatbin)[\"']")
+
+
+def image_files(code: str) -> tuple[Target, ...]:
+    """The images whose files code names in its literals: `"norm_sm120a.cubin"`."""
+    return tuple(dict.fromkeys(Target(int(m[1]), m[2]) for m in _FILE.finditer(code)))
+
+
+_ENTRY = re.compile(r"(?<![\w.])(?:(?:sm|compute)_?)?(\d{1,2})\.?(\d)([af]?)(?![\w.])")
+
+
+def entry_targets(text: str) -> tuple[Target, ...]:
+    """The targets that the entries of an architecture list name: `9.0a`, `100f`, `sm_120`."""
+    found = (Target(int(m[1]) * 10 + int(m[2]), m[3]) for m in _ENTRY.finditer(text))
+    return tuple(dict.fromkeys(found))

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-from archscan.judge.needs.images import named_images
 from archscan.model.gate import Gate
 from archscan.model.target import Target
 
-_BINARIES = re.compile(r"cubin|fat-?bin|pre-?built|pre-?compiled|\bcompiled for\b|\bimages?\b", re.I)
-_DENIED = re.compile(r"\b(?:not|never|without|instead of)\b[^.;,\n]*", re.I)
 _TARGET = re.compile(r"(\d{2,3})([af]?)")
 
 
@@ -32,11 +29,4 @@ def images(gate: Gate, index: int) -> tuple[Target, ...]:
     noted = arm_note(gate, index, "images")
     if noted:
         return tuple(Target(int(sm), suffix) for sm, suffix in _TARGET.findall(noted))
-    return _said(gate)
-
-
-def _said(gate: Gate) -> tuple[Target, ...]:
-    """What the comment beside a gate with one arm says of binaries: "cubins in this package: sm_100a, sm_103a"."""
-    if len(gate.arms) != 1 or not _BINARIES.search(gate.near):
-        return ()
-    return named_images(_DENIED.sub("", gate.near))
+    return ()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, Branch
 from archscan.judge.needs.features import COMPILED, Need, needs_when_taken
-from archscan.judge.needs.images import loaded, named_images
+from archscan.judge.needs.images import image_files, loaded
 from archscan.judge.needs.limits import OPT_IN, Overrun, limit, lumped, source
 from archscan.judge.needs.notes import images, shared_bytes
 from archscan.judge.project import Project
-from archscan.judge.words import chips_named, words
-from archscan.model.gate import Gate, Kind, Layer
-from archscan.model.target import Selection, Target
+from archscan.model.gate import Gate, Kind
+from archscan.model.target import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +75,12 @@ class Obstacles:
         for variant in universe.members(taken):
             bit = universe.bit(variant)
             needs = needs_when_taken(self.gate, arm, bit, self.project, self.catalog)
-            absent = needs.absent() if self._trusts_words(branch) else tuple(n for n in needs.sure if not n.has)
-            if absent:
+            if absent := needs.absent():
                 failing[bit] = absent
         variants = sum(failing)
         if not failing or (self.gate.layer not in COMPILED and taken & ~variants):
             return None  # outside compiled code the build picks the variant
         return Obstacle(needs=_common(failing.values()), variants=variants, fits=taken & ~variants)
-
-    def _trusts_words(self, branch: Branch) -> bool:
-        """Words in the arm itself count where no code is there to look at, and the bound is open upwards.
-
-        Whoever names the target's own major means it: words beside that tell of the other chips.
-        """
-        if (
-            branch.arm == REST
-            or self.gate.layer in COMPILED
-            or (self.gate.layer is Layer.HOST and self.gate.kind is Kind.CHECK)
-        ):
-            return False
-        inside = self.catalog.universe.sms(branch.own or branch.yes)
-        every = self.catalog.universe.sms(self.catalog.universe.device)
-        first = min(inside, default=0)
-        return first // 10 < self.selection.major and all(sm in inside for sm in every if sm >= first)
 
     def _too_large(self, branch: Branch, taken: int) -> Obstacle | None:
         needed = shared_bytes(self.gate, branch.arm)
@@ -114,31 +95,16 @@ class Obstacles:
         if self.gate.layer in COMPILED or shared_bytes(self.gate, branch.arm) is not None:
             return None
         found = lumped(branch, self.ways, self.selection, self.catalog)
-        if found is None or not words(self.gate).tuning:
-            return None
-        return Obstacle(overrun=found, variants=taken)
+        return Obstacle(overrun=found, variants=taken) if found is not None else None
 
     def _foreign(self, branch: Branch, taken: int) -> Obstacle | None:
-        known = images(self.gate, branch.arm) or self._called(branch)
+        if self.gate.kind is Kind.BUILD_LIST:
+            return None  # it makes those images, and says nothing of who loads them
+        known = images(self.gate, branch.arm) or image_files(self.gate.arms[branch.arm].effect.value or "")
         admitted = self.catalog.universe.sms(branch.yes)
         if not any(i.sm in admitted for i in known) or loaded(known, self.selection, self.catalog):
             return None
         return Obstacle(images=tuple(i.name for i in known), variants=taken)
-
-    def _called(self, branch: Branch) -> tuple[Target, ...]:
-        """The one chip or family that a called function or named file is compiled for: `launch_sm100a`, `sm120a.cubin`.
-
-        Whoever names the target in the condition means it.
-        """
-        arm = self.gate.arms[branch.arm]
-        own = self.selection.sm
-        majors = {sm // 10 for sm in chips_named(arm.condition, self.catalog)}
-        named = own // 10 in majors or re.search(rf"\b{own}\b", arm.condition)
-        if self.gate.layer not in (Layer.HOST, Layer.PYTHON) or named:
-            return ()
-        value = arm.effect.value or ""
-        named_file = (value,) if self.gate.layer is Layer.HOST and value.startswith('"') else ()
-        return named_images(" ".join((*arm.calls, *named_file)))
 
 
 def _common(failing: Iterable[tuple[Need, ...]]) -> tuple[Need, ...]:

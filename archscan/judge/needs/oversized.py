@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case, site_gate
+from archscan.judge.chips import chips_named
 from archscan.judge.needs.features import Needs
 from archscan.judge.needs.limits import THREADS, overrun
 from archscan.judge.needs.obstacles import Obstacle
 from archscan.judge.project import Project
-from archscan.judge.words import Words, chips_named
 from archscan.model.facts import FileFacts, Site, SiteKind
 from archscan.model.finding import Problem
 from archscan.model.gate import Does, Effect, Gate, Kind, Layer
@@ -49,7 +49,6 @@ def oversized(
                 place=site.place,
                 gets=Effect(Does.WORK),
                 needs=Needs(),
-                words=Words(),
                 obstacle=Obstacle(overrun=over, variants=over.exceeds, fits=over.fits),
             )
 

@@ -11,7 +11,6 @@ from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST, Branch
 from archscan.judge.cases import Case
 from archscan.judge.project import Project
-from archscan.judge.words import Words
 from archscan.model.facts import FileFacts
 from archscan.model.finding import Consequence, Problem
 from archscan.model.gate import Arm, Does, Gate, Layer, Place, Related, Role
@@ -125,7 +124,6 @@ def mismatch(
         place=place,
         gets=other.gets,
         needs=other.needs,
-        words=Words(),
         consequence=what.value,
         related=related,
     )

@@ -6,8 +6,9 @@ import re
 from collections import defaultdict
 from functools import lru_cache
 
-from archscan.judge.cases import LISTS, Case, mending
+from archscan.judge.cases import LISTS, Case
 from archscan.judge.consequences import consequence
+from archscan.judge.intent import is_fence
 from archscan.judge.pairs.halves import Half, Pair, Pairing, mismatch
 from archscan.judge.project import names_in
 from archscan.model.facts import FileFacts, LinkKind, Origin
@@ -159,7 +160,7 @@ def _source_cases(pairing: Pairing, gate: Gate) -> list[Case]:
     for named in _FILE_NAME.findall(gate.near):
         paths += pairing.project.named_files(named)
     found = (c for path in _with_includes(pairing, paths) for c in pairing.by_path.get(path, ()))
-    return [c for c in found if not mending(c, pairing.catalog.universe)]
+    return [c for c in found if not is_fence(c, pairing.catalog.universe)]
 
 
 def _with_includes(pairing: Pairing, paths: list[str]) -> list[str]:

@@ -129,7 +129,10 @@ def _in_kernel(case: Case) -> bool:
 def _live_triggers(pairing: Pairing, wait: Case) -> None:
     """Triggers of the same file that the target keeps although it loses the wait."""
     name = pairing.selection.name
+    behind = pairing.project.closure(wait.arm.calls) if wait.arm is not None else frozenset()
     for site in wait.file.sites:
+        if site.function in behind:
+            continue  # it goes with the wait
         if site.kind is SiteKind.PDL_TRIGGER and site.truth.yes & pairing.selection.mask:
             message = f"lets the next kernel start early on {name}"
             pairing.add(wait, Pair(Half.TRIGGER, wait.gate.path, site.place.line, True, message))

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from archscan.catalog.types import Catalog
 from archscan.frontends.cuda.constexpr import Span, asked_spans, is_asked
-from archscan.frontends.cuda.host.sites import function_name
+from archscan.frontends.cuda.host.sites import function_name, word_before
+from archscan.frontends.cuda.inventory import Named, named
 from archscan.model.gate import FeatureUse
 from archscan.sources.text import Changed, Text
 
@@ -26,6 +27,9 @@ _NOISE = frozenset(
     b"asm volatile min max get size data begin end push_back c_str printf alignas assert static_assert".split()
 )
 _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:[A-Z_]+\s+)?(?:\w+\([^)]*\)\s*)?([A-Za-z_]\w*)[^;=()]*\Z")
+_TYPE = re.compile(rb"\b(?:typename|class|struct|using|enum|union)\s+(?:class\s+)?([A-Za-z_]\w*)")
+_TEMPLATE = re.compile(rb"\btemplate\s*<([^;{}()]{1,2000}?)>(?!\s*(?:class|typename)\b)")
+_PARAMETER = re.compile(rb"\b(?:typename|class)\s+([A-Za-z_]\w*)")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\n]*", re.M)
 _DECLARED = re.compile(rb"\b(?:struct|class)\b|[\w>&*:]\s+(?:[\w:<>, ]+::)?~?\w+\s*\(|__\w+__")
 _NAMESPACE = re.compile(rb"\bnamespace\b[^;()]*\Z|extern\s*\"C\"\s*\Z")
@@ -33,12 +37,16 @@ _NAMESPACE = re.compile(rb"\bnamespace\b[^;()]*\Z|extern\s*\"C\"\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A function or class: what it uses itself and the names it mentions as calls."""
+    """A function or class: what it uses itself and the names it mentions as calls.
+
+    A feature that only the name of a call stands for has that name as `via`: who defines it may say otherwise.
+    """
 
     name: str
     line: int
     features: tuple[FeatureUse, ...]
     calls: frozenset[str]
+    named: tuple[Named, ...] = ()  # everything it calls and every instruction, for an inventory; lines are the file's
 
 
 class Vocabulary:
@@ -52,6 +60,7 @@ class Vocabulary:
         self._known: dict[bytes, tuple[str, ...]] = {}
         self._instructions: dict[bytes, tuple[tuple[bytes, tuple[str, ...]], ...]] = {}
         self._plain: set[bytes] = set()  # names that mean no feature
+        self.known = catalog.known
 
     def instructions(self, text: bytes) -> tuple[tuple[bytes, tuple[str, ...]], ...]:
         """The mnemonics in the text of an asm statement that use a feature, each with its features."""
@@ -75,6 +84,10 @@ class Vocabulary:
             for feature in self._features(b"name", name, name + b"();"):
                 yield name, feature
 
+    def means(self, name: bytes) -> bool:
+        """Whether a name stands for a feature."""
+        return name in self._names or self._pattern.fullmatch(name) is not None
+
     def _features(self, kind: bytes, text: bytes, code: bytes) -> tuple[str, ...]:
         key = kind + text
         if key not in self._known:
@@ -83,11 +96,15 @@ class Vocabulary:
 
 
 class Defined(NamedTuple):
-    """Where a function or class lies: the piece of its file between two closing braces in column one."""
+    """Where a function or class lies: the piece of its file between two closing braces in column one.
+
+    An `inner` one is a method, or one of several functions in such a piece, and lies between its own braces.
+    """
 
     name: str
     start: int
     end: int
+    inner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +115,10 @@ class Functions:
     defined: tuple[Defined, ...]
     with_calls: bool
     known: tuple[Node, ...] = ()  # all of them where the file cannot be read again
+    types: frozenset[str] = frozenset()  # names that it declares as types: classes, aliases, template parameters
+    parameters: frozenset[str] = frozenset()  # the template parameters among them
 
-    def named(self, name: str, vocabulary: Vocabulary) -> tuple[Node, ...]:
+    def called(self, name: str, vocabulary: Vocabulary) -> tuple[Node, ...]:
         """What those of that name use and call; nothing of a file that was changed meanwhile."""
         if not self.text.disk:
             return tuple(node for node in self.known if node.name == name)
@@ -121,9 +140,13 @@ def functions(data: bytes, disk: str, vocabulary: Vocabulary, with_calls: bool) 
     defined = tuple(_definitions(data, with_calls))
     if not defined:
         return None
+    types = frozenset(m.decode("utf-8", "replace") for m in _TYPE.findall(data)) if with_calls else frozenset()
+    heads = b" ".join(m[1] for m in _TEMPLATE.finditer(data)) if with_calls else b""
+    parameters = frozenset(m.decode("utf-8", "replace") for m in _PARAMETER.findall(heads))
     if disk:
-        return Functions(Text.of(data, disk), defined, with_calls)
-    return Functions(Text(0, b""), defined, with_calls, _nodes(data, defined, vocabulary, with_calls))
+        return Functions(Text.of(data, disk), defined, with_calls, types=types, parameters=parameters)
+    known = _nodes(data, defined, vocabulary, with_calls)
+    return Functions(Text(0, b""), defined, with_calls, known, types, parameters)
 
 
 def _definitions(data: bytes, with_calls: bool) -> Iterator[Defined]:
@@ -134,18 +157,59 @@ def _definitions(data: bytes, with_calls: bool) -> Iterator[Defined]:
             name, _ = _defined(chunk)
             if name:
                 yield Defined(name, start, end)
+            if with_calls:
+                yield from _inner(data, start, end, name)
         start = end + 2
+
+
+_OPENS = re.compile(rb"\)\s*(?:(?:const|noexcept|override|final|volatile|mutable)\s*)*\{")
+_BRACES = re.compile(rb"[{}]")
+_MOST_PARAMETERS = 1500  # bytes
+_LONGEST_INNER = 1 << 16
+
+
+def _inner(data: bytes, start: int, end: int, outer: str) -> Iterator[Defined]:
+    """The functions that a piece defines besides the one it is named for, by their headers before an opening brace."""
+    for match in _OPENS.finditer(data, start, end):
+        opening = _opening(data, match.start(), max(start, match.start() - _MOST_PARAMETERS))
+        name = word_before(data, opening).decode("utf-8", "replace") if opening > 0 else ""
+        if name and name != outer and name.encode() not in _NOISE and len(name) > 1:
+            yield Defined(
+                name, match.end() - 1, _closing(data, match.end() - 1, min(end, match.end() + _LONGEST_INNER)), True
+            )
+
+
+def _opening(data: bytes, close: int, least: int) -> int:
+    """The bracket that a closing one belongs to; -1 where that is too far away."""
+    depth = 0
+    for at in range(close, least - 1, -1):
+        byte = data[at]
+        depth += (byte == 0x29) - (byte == 0x28)
+        if not depth:
+            return at
+    return -1
+
+
+def _closing(data: bytes, brace: int, end: int) -> int:
+    """Behind the brace that closes another."""
+    depth = 0
+    for match in _BRACES.finditer(data, brace, end):
+        depth += 1 if match[0] == b"{" else -1
+        if not depth:
+            return match.end()
+    return end
 
 
 def _nodes(data: bytes, defined: Iterable[Defined], vocabulary: Vocabulary, with_calls: bool) -> tuple[Node, ...]:
     found = (
-        _node(data[one.start : one.end], data.count(b"\n", 0, one.start) + 1, vocabulary, with_calls) for one in defined
+        _node(one, data[one.start : one.end], data.count(b"\n", 0, one.start) + 1, vocabulary, with_calls)
+        for one in defined
     )
     return tuple(node for node in found if node is not None)
 
 
-def _node(chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> Node | None:
-    name, start = _defined(chunk)
+def _node(one: Defined, chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> Node | None:
+    name, start = (one.name, 0) if one.inner else _defined(chunk)
     if not name:
         return None
     called = _called(chunk[start : start + _LONGEST_BODY]) if with_calls else frozenset()
@@ -158,10 +222,13 @@ def _node(chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> 
                     uses[feature] = _use(feature, mnemonic, chunk, start, line, spans)
     for call, feature in vocabulary.names(called):
         if feature not in uses:
-            uses[feature] = FeatureUse(feature, line + chunk.count(b"\n", 0, chunk.find(call, start)))
+            at = line + chunk.count(b"\n", 0, chunk.find(call, start))
+            uses[feature] = FeatureUse(feature, at, call.decode("utf-8", "replace"))
     calls = frozenset(c.decode("utf-8", "replace") for c in called if len(c) > 1) - {name}
     features = tuple(uses[f] for f in sorted(uses))
-    return Node(name, line + chunk.count(b"\n", 0, start), features, calls) if features or calls else None
+    first = line + chunk.count(b"\n", 0, start)
+    found = tuple(one._replace(line=one.line + first - 1) for one in named(chunk[start:])) if with_calls else ()
+    return Node(name, first, features, calls, found) if features or calls or found else None
 
 
 def _use(feature: str, mnemonic: bytes, chunk: bytes, start: int, line: int, spans: tuple[Span, ...]) -> FeatureUse:

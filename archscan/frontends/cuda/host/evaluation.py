@@ -9,8 +9,8 @@ from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.names import Seed, carries_capability, has_version, is_of_version, seed_of, words
 from archscan.frontends.cuda.host.project import Defined, DefinedConstant
 from archscan.frontends.cuda.host.syntax import Expr, Function, Op, Return, dotted
-from archscan.frontends.cuda.host.traversal import statements
-from archscan.frontends.cuda.host.truths import Scope, Truths
+from archscan.frontends.cuda.host.traversal import parts, statements
+from archscan.frontends.cuda.host.truths import Scope, Truths, atom_name
 from archscan.frontends.cuda.host.types import DEPTH, SAME, member_of_type, same_type
 from archscan.frontends.cuda.host.values import (
     Basis,
@@ -20,7 +20,9 @@ from archscan.frontends.cuda.host.values import (
     Value,
     Verdict,
     constant,
+    either_of,
     mapped,
+    merged,
     operate,
     paired,
     selected,
@@ -28,6 +30,7 @@ from archscan.frontends.cuda.host.values import (
     value_of,
     verdict_of,
 )
+from archscan.model.condition import Atom, alternatives, atom, both
 
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load"})
@@ -151,7 +154,13 @@ class Evaluator(Truths):
         first = live[0]
         if all(r.cases == first.cases for r in live[1:]):
             return first
-        return unknown(expr.text, arch=any(r.basis.arch for r in live))
+        device = self.universe.device
+        if any(r.basis.arch or r.soft or r.covered != device for r in live):
+            return unknown(expr.text, arch=any(r.basis.arch for r in live))
+        places = " ".join(f"{d.path}:{d.constant.place.line}" for d in found)
+        conds = alternatives(f"{expr.text} of {places}", len(live), device, (expr.text,))
+        cases = ((p, both(m, cond)) for r, cond in zip(live, conds, strict=True) for p, m in r.cases)
+        return Value(merged(cases), 0, first.basis)
 
     def _constant_value(self, defined: DefinedConstant, expr: Expr, scope: Scope) -> Value | None:
         """The value of one definition; None where its #if is dead on every device target."""
@@ -227,7 +236,7 @@ class Evaluator(Truths):
     def _choice(self, expr: Expr, scope: Scope) -> Value:
         condition = self.condition(expr.args[0], scope)
         yes, no = self.value(expr.args[1], scope), self.value(expr.args[2], scope)
-        return chosen(condition, yes, no)
+        return chosen(condition, yes, no, asking(expr.args[0], scope))
 
     def _operation(self, expr: Expr, scope: Scope) -> Value:
         if expr.name in ("&&", "||", "!"):
@@ -235,14 +244,17 @@ class Evaluator(Truths):
         if expr.name in ("==", "!=") and len(expr.args) == 2 and expr.args[1].name in ("end", "cend"):
             found_there = self.value(expr.args[0], scope)  # iterator == list.end(): not found
             return found_there if expr.name == "!=" else mapped(found_there, lambda p: int(not p))
-        args = [self.value(a, scope) for a in expr.args]
+        sides = expr.args
+        if expr.name in _COMPARISONS and len(sides) == 2 and sides[1].text == "0" and sides[0].name == "-":
+            sides = sides[0].args if len(sides[0].args) == 2 else sides  # `major - 9 == 0`
+        args = [self.value(a, scope) for a in sides]
         if len(args) == 2:
             if expr.name in _COMPARISONS and any(self.is_choice(a) for a in args):
                 return unknown(expr.text)
             found = operate(expr.name, args[0], args[1])
             if found is not None and (found.cases or not found.basis.arch):
                 return found if found.cases else replace(found, basis=found.basis | Basis(frozenset({expr.text})))
-            return self._incomparable(expr, args)
+            return self._incomparable(expr, args, scope)
         if expr.name == "-":
             return mapped(args[0], lambda p: -p if isinstance(p, int) else None)
         return args[0] if expr.name in ("+", "*", "&") else unknown(expr.text, arch=args[0].basis.arch)
@@ -255,11 +267,16 @@ class Evaluator(Truths):
         capable = values.is_capability(value, self.spellings) or values.is_rounded(value, self.floors)
         return not named and not capable
 
-    def _incomparable(self, expr: Expr, args: list[Value]) -> Value:
-        """A comparison without any answer: no capability if the other side is a plain number of another order."""
+    def _incomparable(self, expr: Expr, args: list[Value], scope: Scope) -> Value:
+        """A comparison without any answer: no capability if the other side is a plain number of another order.
+
+        Nor is it a question here if it is one of what a template is bound to: that is asked where it is bound.
+        """
         plain = any(a.cases and not a.basis.arch for a in args)
         other = any(not a.cases and not a.basis.arch for a in args)
-        return unknown(expr.text, arch=not plain and not other and any(a.basis.arch for a in args))
+        template = scope.function.template if scope.function is not None else ()
+        bound = other and not {n for p in parts(expr) for n in (p.name, p.scope) if n}.isdisjoint(template)
+        return unknown(expr.text, arch=not plain and not bound and any(a.basis.arch for a in args))
 
     # calls
 
@@ -459,8 +476,18 @@ def _joined(left: Payload, right: Payload) -> Payload | None:
     return (*left, *right) if isinstance(left, tuple) and isinstance(right, tuple) else None
 
 
-def chosen(condition: Verdict, yes: Value, no: Value) -> Value:
-    """`condition ? yes : no`; a condition that is no matter of the architecture keeps the side that is one."""
+def asking(expr: Expr, scope: Scope) -> Atom | None:
+    """The unknown that a condition is, there and nowhere else; None in a helper, which may be called for several."""
+    if scope.depth:
+        return None
+    return atom(expr.text, "expr", place=(scope.path, expr.place.start), names=(atom_name(expr),))
+
+
+def chosen(condition: Verdict, yes: Value, no: Value, test: Atom | None = None) -> Value:
+    """`condition ? yes : no`; a condition that is no matter of the architecture keeps the side that is one.
+
+    Of two constants it is the one or the other, as `test` says that the condition is.
+    """
     if condition.basis.arch or condition.truth.yes or condition.truth.no:
         return selected(condition, yes, no)
     if yes.cases == no.cases:
@@ -468,6 +495,8 @@ def chosen(condition: Verdict, yes: Value, no: Value) -> Value:
     if yes.basis.arch != no.basis.arch:
         kept = yes if yes.basis.arch else no
         return replace(kept, soft=kept.covered, basis=kept.basis | condition.basis)
+    if test is not None and yes.cases and no.cases and not yes.soft | no.soft and yes.covered == no.covered:
+        return either_of(test, yes, no)
     agreed = paired(yes, no, lambda a, b: a if a == b else None)
     return agreed.based(condition.basis)
 

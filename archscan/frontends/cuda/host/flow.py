@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from archscan.frontends.cuda.host.evaluation import Evaluator, chosen
+from archscan.frontends.cuda.host.evaluation import Evaluator, asking, chosen
 from archscan.frontends.cuda.host.filling import ATTRIBUTE, filled, only, pointee
 from archscan.frontends.cuda.host.names import is_of_version, seed_of
 from archscan.frontends.cuda.host.project import Defined
@@ -39,6 +39,7 @@ from archscan.frontends.cuda.host.values import (
     NO_BASIS,
     Basis,
     Origin,
+    Payload,
     Value,
     Verdict,
     major,
@@ -48,6 +49,7 @@ from archscan.frontends.cuda.host.values import (
     unknown,
     verdict_of,
 )
+from archscan.model.condition import Atom, Cond, both
 from archscan.model.truth import UNKNOWN, Truth, always, never
 
 _NESTING = 60  # blocks inside each other; beyond that control is not followed
@@ -312,7 +314,7 @@ class Flow:
             elif condition.basis.arch or condition.truth.yes:
                 remaining = remaining & _not_taken(condition, self.evaluator.universe.device)
         self.live = before if stays else self._joined([e[1] for e in ends], remaining, conditions, before)
-        self._merge(ends)
+        self._merge(ends, [asking(o.condition, self.scope) if o.condition else None for o in branch.options])
 
     def _joined(
         self, ends: list[Verdict], remaining: Verdict, conditions: tuple[Verdict, ...], before: Verdict
@@ -344,16 +346,17 @@ class Flow:
         self.env, self.live, self.refused = saved_env, saved_live, saved_refused
         return result
 
-    def _merge(self, ends: list[tuple[Verdict, Verdict, dict[str, Value]]]) -> None:
+    def _merge(self, ends: list[tuple[Verdict, Verdict, dict[str, Value]]], tests: Sequence[Atom | None] = ()) -> None:
         """What names hold after a branch: per target from the arm it takes; arms that left do not count."""
+        asked = tests or [None] * len(ends)
         before = self.env
         changed = {n for _, live, env in ends if live.assumed.yes for n, v in env.items() if before.get(n) is not v}
         for name in changed:
             held = before.get(name)
             result = held if held is not None else self.evaluator.seeded(name, name)
-            for condition, live, env in reversed(ends):
+            for (condition, live, env), test in zip(reversed(ends), reversed(asked), strict=True):
                 if live.assumed.yes and (value := env.get(name)) is not None:
-                    result = chosen(condition, value, result) if condition.basis != NO_BASIS else value
+                    result = chosen(condition, value, result, test) if condition.basis != NO_BASIS else value
             self.env[name] = result
 
     def _switch(self, switch: Switch) -> None:
@@ -504,20 +507,19 @@ def returned(
     env = {**outer, **{p: v for p, v in zip(function.parameters, args, strict=False) if p and _passed(p, v)}}
     flow = Flow(evaluator, defined.path, function, scope.depth + 1, None, env, types=types or {})
     flow.run(function.body)
-    cases: list[tuple[object, int]] = []
-    soft = taken = doubtful = 0
+    cases: list[tuple[Payload, Cond]] = []
+    soft = taken = 0
     basis = Basis()
     for live, value in flow.returns:
         here = live.assumed.yes & ~taken
         sure = here & ~live.truth.unknown(here)
-        cases += [(p, m & here) for p, m in value.cases if m & here]
+        cases += [(p, both(m, here)) for p, m in value.cases]
         soft |= (value.soft & here) | (here & ~sure)
         taken |= here
-        doubtful |= here & ~value.covered
         basis = basis | value.basis | (live.basis if live.truth.unknown(here) else NO_BASIS)
     arch = basis.arch or any(live.assumed.no for live, _ in flow.returns if live.assumed.yes)
     compiled = basis.compiled or any(live.basis.compiled for live, _ in flow.returns)
-    return Value(merged(cases), soft, replace(basis, arch=arch, compiled=compiled))  # type: ignore[arg-type]
+    return Value(merged(cases), soft, replace(basis, arch=arch, compiled=compiled))
 
 
 def _passed(parameter: str, value: Value) -> bool:

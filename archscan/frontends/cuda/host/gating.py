@@ -17,6 +17,7 @@ from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import Value, Verdict, merged, operate, verdict_of
 from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.protocol import Context
+from archscan.model.condition import both, surely
 from archscan.model.facts import Site, SiteKind, Undecided
 from archscan.model.gate import NOTHING, Arm, FeatureUse, Gate, Kind, Layer, Place, Related, Role
 from archscan.model.gate import Scope as Around
@@ -192,8 +193,8 @@ def _sites(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: Liv
     if not raw.sizes:
         yield Site(raw.kind, raw.name, raw.place, truth, raw.function, 0, raw.detail)
         return
-    for payload, mask in _size(raw, index, recorder, liveness).cases:
-        if isinstance(payload, int) and payload > 0:
+    for payload, where in _size(raw, index, recorder, liveness).cases:
+        if isinstance(payload, int) and payload > 0 and (mask := surely(where)):
             live = Truth(truth.yes & mask, truth.no | (universe.device & ~mask))
             yield Site(raw.kind, raw.name, raw.place, live, raw.function, payload, raw.detail)
 
@@ -219,7 +220,7 @@ def _size(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: Live
         cases = []
         for offset, expr in definitions:
             value = evaluator.value(expr, Scope(index.path, env))
-            cases += [(p, m & liveness.at(offset).yes & device) for p, m in value.cases]
+            cases += [(p, both(m, liveness.at(offset).yes & device)) for p, m in value.cases]
         env[name] = Value(merged(cases))
     result = Value(((raw.unit, device),))
     for expr in raw.sizes:

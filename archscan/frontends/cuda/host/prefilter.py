@@ -94,7 +94,7 @@ def _has_stem(lower: bytes) -> bool:
 
 
 def _asks(data: bytes, lower: bytes) -> bool:
-    if _asks_source(data) or _outside_directives(data) or _states(lower):
+    if _asks_source(data) or _takes_major(data) or _outside_directives(data) or _states(lower):
         return True
     return _asks_squeezed(data.translate(_SQUEEZED, _DROPPED))
 
@@ -102,6 +102,11 @@ def _asks(data: bytes, lower: bytes) -> bool:
 def _asks_source(data: bytes) -> bool:
     """Whether a function of the driver, the runtime or a library is asked for the capability."""
     return any(source in data for part, sources in _SOURCES.items() if part in data for source in sources)
+
+
+def _takes_major(data: bytes) -> bool:
+    """Whether the major of a device's properties is taken, whatever is then done with it: `9 == prop.major`."""
+    return b"eviceProp" in data and (b".major" in data or b">major" in data)
 
 
 def _states(lower: bytes) -> bool:

@@ -5,19 +5,33 @@ Of the thousands of functions in a project a few hundred are behind a gate: each
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 
 from archscan.frontends.cuda.host.calls import Functions, Node, Vocabulary
 from archscan.frontends.cuda.includes import Includes
-from archscan.model.gate import FeatureUse
+from archscan.frontends.cuda.inventory import Named
+from archscan.model.gate import FeatureUse, Mention
 
 _HOPS = 4
 _MOST_DEFINITIONS = 3  # a name that may mean more says nothing (`run`, `operator`)
 _MOST_FEATURES = 24
 _HEADERS = (".h", ".hh", ".hpp", ".cuh", ".inl")
+
+_MOST_FUNCTIONS = 400  # that are looked at behind one piece of code
+_MOST_CANDIDATES = 12  # definitions that a name may mean
+_MOST_MISSING = 12  # names that are told; what is cut off is still missing
+
+
+class Inventory(NamedTuple):
+    """What code names, as far as it is known: features behind it, and names that nothing is known of."""
+
+    features: tuple[FeatureUse, ...]
+    missing: tuple[Mention, ...]
+
 
 Key = tuple[str, str]  # file and name of a function or class
 Uses = Mapping[str, FeatureUse]  # by feature
@@ -85,6 +99,70 @@ class Reached:
             self._meant[path, name] = found
         return found
 
+    def behind(self, path: str, names: Iterable[Named]) -> Inventory:
+        """Everything that code in a file names, with what that calls in turn: features, and what nothing is known of.
+
+        Unlike `of` it goes as deep as there is code, since what was not looked at may hide any instruction.
+        """
+        features: dict[str, FeatureUse] = {}
+        missing: dict[str, Mention] = {}
+        seen: set[Key] = set()
+        pending = [(one, path, "") for one in names]
+        while pending:
+            one, at, via = pending.pop()
+            if self._is_known(one, at):
+                continue
+            keys = self._defined_as(at, one)
+            if not keys or len(seen) > _MOST_FUNCTIONS:
+                mention = Mention(one.name, one.line, "" if at == path else at, via)
+                missing.setdefault(one.name, mention)
+                continue
+            for key in keys:
+                if key in seen:
+                    continue
+                seen.add(key)
+                for node in self._read(key):
+                    for use in node.features:
+                        if use.via and self.meant(key[0], use.via):
+                            continue
+                        sure = use.confidence if len(keys) == 1 else "low"
+                        features.setdefault(use.feature, replace(use, via=key[1], path=key[0], confidence=sure))
+                    pending += [(inner, key[0], key[1]) for inner in node.named]
+        order = sorted(missing.values(), key=lambda m: (m.path, m.line, m.name))
+        return Inventory(tuple(features[name] for name in sorted(features)), tuple(order[:_MOST_MISSING]))
+
+    def _is_known(self, one: Named, path: str) -> bool:
+        """Whether a name is a feature, or there on every target, or a type or template parameter of the file."""
+        last = one.name.rpartition("::")[2]
+        known = self.vocabulary.known
+        if one.kind == "asm":
+            return known.has_instruction(one.name) or bool(self.vocabulary.instructions(one.name.encode()))
+        if self.vocabulary.means(last.encode()):
+            return not self.meant(path, last)
+        if one.kind == "member":
+            return last in known.members
+        functions = self.callables.files.get(path)
+        of_file = functions is not None and last in functions.types
+        if one.name != last and not one.name.startswith("::"):  # `Kernel::invoke` is not std's
+            return known.has_name(one.name) or (one.kind == "call" and of_file)
+        return known.has_name(one.name) or (one.kind == "call" and (known.has_name(last) or of_file))
+
+    def _defined_as(self, path: str, one: Named) -> tuple[Key, ...]:
+        """The definitions that a name may mean among the files that its own file includes, all of them."""
+        if one.kind == "asm":
+            return ()
+        scope, _, name = one.name.rpartition("::")
+        functions = self.callables.files.get(path)
+        if functions is not None and scope in functions.parameters:
+            return ()  # any class may stand for a template parameter
+        files = self.callables.places.get(name, ())
+        if path in files:
+            return ((path, name),)
+        near = [f for f in files if self.callables.includes.reaches(path, f)]
+        if not near and len(files) == 1 and not files[0].endswith(_HEADERS):
+            near = list(files)
+        return tuple((file, name) for file in near) if len(near) <= _MOST_CANDIDATES else ()
+
     def _chosen(self, path: str, name: str) -> tuple[str, ...]:
         files = self.callables.places.get(name, ())
         if path in files and self._read((path, name)):
@@ -102,7 +180,7 @@ class Reached:
         """What the functions of a name in a file use and call."""
         found = self._nodes.get(key)
         if found is None:
-            found = self._nodes[key] = self.callables.files[key[0]].named(key[1], self.vocabulary)
+            found = self._nodes[key] = self.callables.files[key[0]].called(key[1], self.vocabulary)
         return found
 
     def _behind(self, key: Key, hops: int) -> Uses:
@@ -117,6 +195,8 @@ class Reached:
         nodes = self._read(key)
         found: dict[str, FeatureUse] = {}
         for use in (use for node in nodes for use in node.features) if len(nodes) <= _MOST_DEFINITIONS else ():
+            if use.via and self.meant(path, use.via):
+                continue  # not the library's function of that name: what this one uses is followed
             found.setdefault(use.feature, replace(use, via=name, path=path))
         return found
 

@@ -25,7 +25,9 @@ from archscan.frontends.cuda.host.syntax import (
 from archscan.frontends.cuda.host.traversal import parts
 from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import Basis, Listing, Origin, Value, Verdict, verdict_of
-from archscan.frontends.cuda.liveness import Liveness, Point
+from archscan.frontends.cuda.liveness import Liveness
+from archscan.model.condition import blamed, possibly
+from archscan.model.condition import truth as truth_of
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
     NOTHING,
@@ -352,7 +354,7 @@ class GateRecorder:
                 truth=effective,
                 assumed=soft,
                 effect=draft.summary.effect,
-                unknowns=tuple(sorted(basis.unknowns)) if differs else (),
+                unknowns=tuple(sorted(basis.unknowns)) if effective.unknown(device) else (),
                 assumes=tuple(sorted(basis.assumes)) if differs else (),
                 body=draft.summary.place,
                 digest=draft.summary.digest,
@@ -423,15 +425,17 @@ class GateRecorder:
 
         Device code asks each target; host code asks the host pass, whose answer holds for every GPU.
         """
-        around: Point = self.liveness.point(offset)
-        universe = self.evaluator.universe
+        live, universe = self.liveness.point(offset).live, self.evaluator.universe
+        around = truth_of(live, universe.all)
         if device:
-            truth, possible = around.truth.only(universe.device), around.possible & universe.device
+            truth, possible = around.only(universe.device), possibly(live) & universe.device
+            asked = universe.device
         else:
-            yes, no = bool(around.truth.yes & universe.host), bool(around.truth.no & universe.host)
+            yes, no = bool(around.yes & universe.host), bool(around.no & universe.host)
             truth = Truth(universe.device if yes else 0, universe.device if no else 0)
             possible = 0 if no else universe.device
-        names = around.names if truth.unknown(universe.device) else ()
+            asked = universe.host
+        names = tuple(b.name for b in blamed(live, asked)) if truth.unknown(universe.device) else ()
         return Verdict(truth, Truth(possible, universe.device & ~possible)), names
 
     def finished(self) -> tuple[Gate, ...]:

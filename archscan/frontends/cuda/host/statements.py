@@ -10,7 +10,7 @@ from itertools import takewhile
 from tree_sitter import Node
 
 from archscan.frontends.cuda.host.expressions import Expressions
-from archscan.frontends.cuda.host.filling import pointee
+from archscan.frontends.cuda.host.filling import ATTRIBUTE, pointee
 from archscan.frontends.cuda.host.names import check_operator, is_check, seed_of, speaks_of_architecture
 from archscan.frontends.cuda.host.prefilter import may_ask
 from archscan.frontends.cuda.host.summaries import Summariser, failure_effect
@@ -195,7 +195,12 @@ class Statements(Expressions):
                 return [Directive(tuple(self._directive_options(node, after)))]
             case "labeled_statement":
                 return [Leave("label"), *self._block(node.named_children, after)]
-            case "try_statement" | "ERROR" | "attributed_statement":
+            case "try_statement":  # a handler runs once, or not at all, whatever the body has come to
+                handlers = [c for c in node.named_children if c.type == "catch_clause"]
+                bodies = [b for c in handlers if (b := c.child_by_field_name("body")) is not None]
+                others = [c for c in node.named_children if c.type != "catch_clause"]
+                return [*(Loop(self._block([b], after)) for b in bodies), *self._block(others, after)]
+            case "ERROR" | "attributed_statement":
                 return list(self._block(node.named_children, after))
             case "function_definition" | "struct_specifier" | "class_specifier":
                 self.declare(node)
@@ -250,6 +255,7 @@ class Statements(Expressions):
                 break
             before += self._condition_initialiser(clause)
             condition = self._condition(clause)
+            before += self._filling(condition)
             asking = asking or self._may_ask(condition)
             options.append(Option(condition, self._block([body], after), condition.place, Summary()))
             bodies.append(body)
@@ -302,6 +308,13 @@ class Statements(Expressions):
         if value is not None and value.type == "declaration":
             value = value.child_by_field_name("value") or value
         return self.expr(value if value is not None else clause)
+
+    def _filling(self, condition: Expr) -> list[Statement]:
+        """The calls in a condition that may write a capability: `if (cuDeviceGetAttribute(&major, …) != OK)`."""
+        calls = [p for p in parts(condition) if p.op is Op.CALL and (p.name in ATTRIBUTE or p.name in self.helpers)]
+        written = [dotted(pointee(a)) for call in calls for a in call.args if a.op is Op.UNARY and a.name == "&"]
+        self.suspects.update(written)
+        return [Evaluate(call) for call in calls] if written else []
 
     def _switch(self, node: Node, after: tuple[Node, ...]) -> list[Statement]:
         clause, body = node.child_by_field_name("condition"), node.child_by_field_name("body")

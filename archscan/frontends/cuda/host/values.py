@@ -7,6 +7,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from archscan.model.condition import (
+    EVERY,
+    Atom,
+    Cond,
+    asked,
+    blamed,
+    both,
+    either,
+    possibly,
+    restricted,
+    surely,
+    widest,
+    without,
+)
 from archscan.model.gate import Place
 from archscan.model.target import Universe
 from archscan.model.truth import Truth
@@ -76,18 +90,19 @@ NO_BASIS = Basis()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One payload per target; targets in no case are unknown, those in `soft` rest on `basis.assumes`."""
+    """One payload per target and world; targets in no case are unknown, those in `soft` rest on `basis.assumes`."""
 
-    cases: tuple[tuple[Payload, int], ...]
+    cases: tuple[tuple[Payload, Cond], ...]
     soft: int = 0
     basis: Basis = NO_BASIS
 
     @property
     def covered(self) -> int:
-        mask = 0
+        """The targets for which it is one of the cases, whatever the unknowns are."""
+        found: Cond = 0
         for _, part in self.cases:
-            mask |= part
-        return mask
+            found = either(found, part)
+        return surely(found)
 
     def based(self, basis: Basis) -> Value:
         """This value resting on `basis` as well."""
@@ -122,12 +137,12 @@ def constant(payload: Payload, mask: int) -> Value:
     return Value(((payload, mask),))
 
 
-def merged(parts: Iterable[tuple[Payload, int]]) -> tuple[tuple[Payload, int], ...]:
+def merged(parts: Iterable[tuple[Payload, Cond]]) -> tuple[tuple[Payload, Cond], ...]:
     """Cases with equal payloads joined (1 and True are equal, as in C++)."""
-    found: dict[Payload, int] = {}
-    for payload, mask in parts:
-        if mask:
-            found[payload] = found.get(payload, 0) | mask
+    found: dict[Payload, Cond] = {}
+    for payload, cond in parts:
+        if cond != 0:
+            found[payload] = either(found.get(payload, 0), cond)
     return tuple(found.items())
 
 
@@ -139,43 +154,58 @@ def mapped(value: Value, function: Callable[[Payload], Payload | None]) -> Value
 
 def within(value: Value, mask: int) -> Value:
     """The value on some targets only."""
-    return Value(tuple((p, m & mask) for p, m in value.cases if m & mask), value.soft & mask, value.basis)
+    return Value(merged((p, both(m, mask)) for p, m in value.cases), value.soft & mask, value.basis)
 
 
 def paired(left: Value, right: Value, function: Callable[[Payload, Payload], Payload | None]) -> Value:
     """The function of both payloads, target by target; None = unknown there."""
-    parts: list[tuple[Payload, int]] = []
+    parts: list[tuple[Payload, Cond]] = []
     for a, mask in left.cases:
         for b, other in right.cases:
-            both = mask & other
-            if both and (payload := function(a, b)) is not None:
-                parts.append((payload, both))
+            where = both(mask, other)
+            if where != 0 and (payload := function(a, b)) is not None:
+                parts.append((payload, where))
     return Value(merged(parts), left.soft | right.soft, left.basis | right.basis)
 
 
 def selected(condition: Verdict, yes: Value, no: Value) -> Value:
     """`condition ? yes : no`; where the condition is unknown, only what both sides agree on."""
-    parts = [(p, m & condition.assumed.yes) for p, m in yes.cases]
-    parts += [(p, m & condition.assumed.no) for p, m in no.cases]
+    parts = [(p, both(m, condition.assumed.yes)) for p, m in yes.cases]
+    parts += [(p, both(m, condition.assumed.no)) for p, m in no.cases]
     known = condition.assumed.yes | condition.assumed.no
     agreed = paired(yes, no, lambda a, b: a if a == b else None)
-    parts += [(p, m & ~known) for p, m in agreed.cases]
+    parts += [(p, without(m, known)) for p, m in agreed.cases]
     soft = (yes.soft & ~condition.truth.no) | (no.soft & ~condition.truth.yes)
     soft |= known & ~(condition.truth.yes | condition.truth.no)
     return Value(merged(parts), soft, condition.basis | yes.basis | no.basis)
 
 
+def either_of(test: Atom, yes: Value, no: Value) -> Value:
+    """`test ? yes : no` where nobody knows what the test comes to, but that it is the same for all targets."""
+    parts = [(p, both(m, asked(test, EVERY))) for p, m in yes.cases]
+    parts += [(p, without(m, asked(test, EVERY))) for p, m in no.cases]
+    return Value(merged(parts), yes.soft | no.soft, yes.basis | no.basis)
+
+
 def verdict_of(value: Value) -> Verdict:
     """The truth of a value used as a condition."""
-    yes = no = 0
-    for payload, mask in value.cases:
+    yes: Cond = 0
+    no: Cond = 0
+    for payload, cond in value.cases:
         match payload:
             case int():
-                yes, no = (yes | mask, no) if payload else (yes, no | mask)
+                yes, no = (either(yes, cond), no) if payload else (yes, either(no, cond))
             case Capability() | tuple():
-                yes |= mask
-    assumed = Truth(yes, no)
-    return Verdict(assumed.only(~value.soft), assumed, value.basis)
+                yes = either(yes, cond)
+    if isinstance(yes, int) and isinstance(no, int):
+        assumed = Truth(yes, no)
+        return Verdict(assumed.only(~value.soft), assumed, value.basis)
+    device, world = possibly(either(yes, no)), widest(yes)
+    assumed = Truth(surely(restricted(yes, world)), surely(restricted(no, world)))
+    names = {b.name for cond in (yes, no) for b in blamed(cond, device)}
+    told = {a.names[0] if holds else f"!({a.names[0]})" for a, holds in world.items() if names.intersection(a.names)}
+    basis = value.basis | Basis(frozenset(names), frozenset(told))
+    return Verdict(Truth(surely(yes), surely(no)).only(~value.soft), assumed, basis)
 
 
 def value_of(verdict: Verdict) -> Value:
@@ -217,7 +247,7 @@ def arch_macro(universe: Universe) -> Value:
     return Value(_by_target(universe, lambda sm: sm * 10), 0, Basis(arch=True, compiled=True))
 
 
-def _by_target(universe: Universe, function: Callable[[int], Payload]) -> tuple[tuple[Payload, int], ...]:
+def _by_target(universe: Universe, function: Callable[[int], Payload]) -> tuple[tuple[Payload, Cond], ...]:
     return merged((function(t.sm), universe.bit(t)) for t in universe.targets if not t.is_host)
 
 
@@ -289,19 +319,20 @@ def is_rounded(value: Value, known: Mapping[int, int]) -> bool:
     numbers = [payload for payload, _ in value.cases if isinstance(payload, int) and payload in known]
     if len(numbers) < max(len(value.cases), 2):
         return False
-    return all(p == min(numbers) or not mask & ~known[p] for p, mask in value.cases if isinstance(p, int))
+    return all(p == min(numbers) or not possibly(m) & ~known[p] for p, m in value.cases if isinstance(p, int))
 
 
 def is_capability(value: Value, known: Mapping[int, int]) -> bool:
     """Whether a value is the GPU's capability in some spelling, not a number that was chosen by it (tile, cluster)."""
-    alike = asked = 0
-    for payload, mask in value.cases:
-        asked += mask.bit_count()
+    alike = whole = 0
+    for payload, cond in value.cases:
+        mask = possibly(cond)
+        whole += mask.bit_count()
         if isinstance(payload, int):
             alike += (mask & known.get(payload, 0)).bit_count()
         elif not isinstance(payload, str | Enumerator):
             alike += mask.bit_count()
-    return alike * 2 >= asked
+    return alike * 2 >= whole
 
 
 def _compared(name: str, left: Payload, right: Payload) -> Payload | None:

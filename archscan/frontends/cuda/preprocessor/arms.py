@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from archscan.frontends.cuda.constexpr import with_doubt
+from archscan.frontends.cuda.inventory import Named, named
 from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.preprocessor import bodies
 from archscan.frontends.cuda.preprocessor.directives import Directive
@@ -40,6 +41,7 @@ class BodyFacts:
     features: tuple[FeatureUse, ...]
     calls: tuple[str, ...]
     defines: tuple[str, ...]  # macros that it defines
+    named: tuple[Named, ...] | None = None  # everything it calls and every instruction; None = not looked
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def body_facts(place: Place, lines: Lines, recogniser: Recogniser | None) -> Bod
         features=tuple(_moved(use, place.line - 1) for use in _features(raw, recogniser)),
         calls=bodies.calls(code),
         defines=_defines(code),
+        named=tuple(one._replace(line=one.line + place.line - 1) for one in named(raw)),
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from itertools import islice
 
 from archscan.frontends.cuda.preprocessor.directives import logical_text
 from archscan.model.gate import NOTHING, Does, Effect
 
+_MOST_DEFINED = 8  # definitions that are told
 LARGEST_READ = 1 << 18  # of a larger body only the beginning is read for calls
 
 # Every alternative begins with a literal byte, so that searches skip to one of those bytes
@@ -126,8 +128,8 @@ def _top_level_error(directives: list[re.Match[bytes]]) -> re.Match[bytes] | Non
 def _only_directives(directives: list[re.Match[bytes]], code: bytes, line: int) -> Effect:
     words = {m[1] for m in directives}
     if b"define" in words or b"undef" in words:
-        values = [_definition_text(code, m) for m in directives if m[1] == b"define"]
-        return Effect(Does.DEFINES, line, value="; ".join(values[:8]) or None)
+        first = islice((m for m in directives if m[1] == b"define"), _MOST_DEFINED)
+        return Effect(Does.DEFINES, line, value="; ".join(_definition_text(code, m) for m in first) or None)
     if b"include" in words:
         return Effect(Does.WORK, line)
     if b"warning" in words:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, OPENERS, Directive
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, DEFINITIONS, INCLUDES, OPENERS, Directive
 from archscan.frontends.cuda.preprocessor.environment import names_architecture
 from archscan.frontends.cuda.preprocessor.macros import defined_name
 from archscan.frontends.cuda.preprocessor.tokens import names_in
@@ -27,23 +27,30 @@ def gating(events: Sequence[Directive], derived: frozenset[str]) -> tuple[Direct
     return _kept(events, [event.name in CONDITIONALS and asks(event.text, derived) for event in events])
 
 
-def defining(events: Sequence[Directive], names: Collection[str]) -> tuple[Directive, ...]:
-    """The definitions of these macros, and the conditionals around them."""
-    return _kept(events, [event.name in _DEFINITIONS and defined_name(event.text) in names for event in events])
+def defining(
+    events: Sequence[Directive], names: Collection[str], includes: Collection[int] = ()
+) -> tuple[Directive, ...]:
+    """The definitions of these macros, the includes at these offsets, and the conditionals around them."""
+    return _kept(events, [_changes(event, names, includes) for event in events])
 
 
-def deciding(events: Sequence[Directive], derived: frozenset[str], names: Collection[str]) -> tuple[Directive, ...]:
-    """The conditionals that ask for the architecture, the definitions of these macros, and the conditionals around."""
+def deciding(
+    events: Sequence[Directive], derived: frozenset[str], names: Collection[str], includes: Collection[int] = ()
+) -> tuple[Directive, ...]:
+    """The conditionals that ask for the architecture, and with them what `defining` keeps."""
     return _kept(
         events,
         [
-            defined_name(event.text) in names if event.name in _DEFINITIONS else asks(event.text, derived)
+            asks(event.text, derived) if event.name in CONDITIONALS else _changes(event, names, includes)
             for event in events
         ],
     )
 
 
-_DEFINITIONS = frozenset({"define", "undef"})
+def _changes(event: Directive, names: Collection[str], includes: Collection[int]) -> bool:
+    if event.name in INCLUDES:
+        return event.start in includes
+    return event.name in DEFINITIONS and defined_name(event.text) in names
 
 
 def _kept(events: Sequence[Directive], matters: Sequence[bool]) -> tuple[Directive, ...]:
@@ -75,7 +82,7 @@ def _kept(events: Sequence[Directive], matters: Sequence[bool]) -> tuple[Directi
         if is_kept:
             if stack:
                 kept.add(stack[-1][0])
-            if event.name in _DEFINITIONS:
+            if event.name not in CONDITIONALS:
                 kept.add(position)
     while stack:
         close()

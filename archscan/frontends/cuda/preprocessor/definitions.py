@@ -6,9 +6,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, OPENERS, Directive
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, DEFINITIONS, OPENERS, Directive
 from archscan.frontends.cuda.preprocessor.macros import defined_name, parse_define
+from archscan.frontends.cuda.preprocessor.structure import include_guards
 from archscan.frontends.cuda.preprocessor.tokens import mentioned, names_in
 
 # Pasting puts it in front, like an undefined name that ends in "_": any macro that begins so may be meant
@@ -22,6 +24,7 @@ class Definitions:
     depends_on: frozenset[str]
     lines: tuple[int, ...]
     is_default: bool  # some definition holds only where the macro is not defined yet: a build may define it
+    is_guard: bool  # it keeps a part of the file from being read twice
 
 
 def needed_names(files: Iterable[Sequence[Directive]]) -> tuple[frozenset[str], frozenset[str]]:
@@ -65,22 +68,34 @@ def _beginning(ordered: Sequence[str], prefix: str) -> Sequence[str]:
 def definitions(
     events: Sequence[Directive], guards: frozenset[int], needed: frozenset[str]
 ) -> Mapping[str, Definitions]:
-    """Every needed macro that the file defines or undefines."""
+    """Every needed macro that the file defines or undefines. `guards`: of the conditional around the whole file."""
     found: dict[str, _Found] = {}
-    stack: list[tuple[tuple[str, ...], int]] = []
+    parts: frozenset[int] | None = None
+    stack: list[_Around] = []
     for event in events:
         if event.name in OPENERS:
-            guard = event.start in guards
-            stack.append(((), 0) if guard else (names_in(event.text), event.line))
+            names = () if event.start in guards else names_in(event.text)
+            stack.append(_Around(names, event.line if names else 0, event.start))
         elif event.name == "endif":
             if stack:
                 stack.pop()
         elif event.name in CONDITIONALS:
             if stack:
-                stack[-1] = (stack[-1][0] + names_in(event.text), event.line)
-        elif defined_name(event.text) in needed:
-            _record(found, stack, event)
-    return {n: Definitions(frozenset(f.depends), tuple(f.lines), f.is_default) for n, f in found.items()}
+                around = stack[-1]
+                stack[-1] = _Around(around.names + names_in(event.text), event.line, around.start)
+        elif event.name in DEFINITIONS and defined_name(event.text) in needed:
+            if parts is None:
+                parts = include_guards(events)
+            _record(found, stack, event, parts)
+    return {n: Definitions(frozenset(f.depends), tuple(f.lines), f.is_default, f.is_guard) for n, f in found.items()}
+
+
+class _Around(NamedTuple):
+    """A conditional while it is open."""
+
+    names: tuple[str, ...]
+    line: int
+    start: int
 
 
 @dataclass(slots=True)
@@ -90,16 +105,21 @@ class _Found:
     depends: set[str] = field(default_factory=set)
     lines: list[int] = field(default_factory=list)
     is_default: bool = False
+    is_guard: bool = False
 
 
-def _record(found: dict[str, _Found], stack: list[tuple[tuple[str, ...], int]], event: Directive) -> None:
+def _record(found: dict[str, _Found], stack: list[_Around], event: Directive, guards: frozenset[int]) -> None:
     parsed = parse_define(event.text) if event.name == "define" else None
     name = parsed[0] if parsed else defined_name(event.text)
     macro = found.setdefault(name, _Found())
-    for names, _ in stack:
-        macro.depends.update(names)
-        macro.is_default = macro.is_default or name in names
+    depends = {other for around in stack for other in around.names}
+    asking = [around.start for around in stack if name in around.names]
     if parsed:
-        macro.depends.update(mentioned(parsed[1]))
-        macro.lines.append(stack[-1][1] if stack and stack[-1][1] else event.line)
-    macro.depends.discard(name)
+        depends.update(mentioned(parsed[1]))
+        macro.lines.append(stack[-1].line if stack and stack[-1].line else event.line)
+    depends.discard(name)
+    macro.depends |= depends
+    if guards.issuperset(asking):
+        macro.is_guard = macro.is_guard or bool(asking)
+    elif parsed and parsed[1].params is None:  # nobody sets a function on the command line
+        macro.is_default = True

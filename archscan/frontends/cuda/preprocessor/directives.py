@@ -41,7 +41,9 @@ class Events(tuple[Directive, ...]):
 
 CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
 OPENERS = frozenset({"if", "ifdef", "ifndef"})
-KEPT = CONDITIONALS | {"define", "undef", "include", "include_next", "error"}
+DEFINITIONS = frozenset({"define", "undef"})
+INCLUDES = frozenset({"include", "include_next"})
+KEPT = CONDITIONALS | DEFINITIONS | INCLUDES | {"error"}
 _NAMES = {name.encode(): name for name in KEPT}  # one object each: pickled once
 
 BOM = b"\xef\xbb\xbf"

@@ -6,18 +6,19 @@ from functools import cached_property
 
 from archscan.frontends.cuda.preprocessor.macros import (
     UNDEFINED,
-    UNKNOWN,
     Definition,
     State,
-    some_of,
+    one_of,
+    open_state,
     state_of,
     uniform,
 )
 from archscan.frontends.protocol import Context
+from archscan.model.condition import Cond
 
 ARCH_PREFIXES = ("__CUDA_ARCH", "__CUDA_HAS_ARCH")
 _DEVICE = (b"__device__", b"_DEVICE", b"DEVICE_")
-_FROM_CUDA_H = "CUDA_VERSION"  # nvcc itself does not define it; <cuda.h> does
+CUDA_VERSION = "CUDA_VERSION"  # nvcc itself does not define it; <cuda.h> does
 
 
 def names_architecture(name: str) -> bool:
@@ -31,7 +32,6 @@ class Compiler:
     def __init__(self, context: Context) -> None:
         self.universe = context.catalog.universe
         self.everything = self.universe.all
-        self.unknown = uniform(UNKNOWN, self.everything)
         self.undefined = uniform(UNDEFINED, self.everything)
         self._facts = context.catalog.macros
         self._states: dict[str, State | None] = {}
@@ -53,6 +53,10 @@ class Compiler:
             self._states[name] = self._find(name)
         return self._states[name]
 
+    def unknown(self, name: str) -> State:
+        """The state of a macro that a build may set, or a library that was not scanned."""
+        return open_state(name, self.everything, self.is_architectural_elsewhere(name))
+
     def overrides(self, name: str) -> bool:
         """Whether a `#define` in the project cannot change it: compiler macros that carry the target."""
         return names_architecture(name) and name not in self.given
@@ -67,28 +71,28 @@ class Compiler:
 
     def cuda_version(self) -> State:
         """`CUDA_VERSION` in a file that includes <cuda.h>."""
-        return uniform(Definition(None, self._toolkit.get(_FROM_CUDA_H, "")), self.everything)
+        return uniform(Definition(None, self._toolkit.get(CUDA_VERSION, "")), self.everything)
 
     def _find(self, name: str) -> State | None:
         facts = self._facts
         if name in self.given and not (name in facts.values and names_architecture(name)):
             return self.given[name]
         if name in facts.unsettled:
-            return uniform(some_of(facts.unsettled[name]), self.everything)
+            return one_of(name, facts.unsettled[name], self.everything)
         if name in facts.values:
             return self._per_target(facts.values[name])
         if name in facts.function_like:
             params, body = facts.function_like[name]
             mask = facts.defined_for.get(name, self.everything)
             return state_of({Definition(params, body): mask, UNDEFINED: self.everything & ~mask})
-        if name in self._toolkit and name != _FROM_CUDA_H:
+        if name in self._toolkit and name != CUDA_VERSION:
             return uniform(Definition(None, self._toolkit[name]), self.everything)
         if names_architecture(name) or facts.is_undefined(name):
             return self.undefined
         return None
 
     def _per_target(self, values: dict[str, int]) -> State:
-        parts = {Definition(None, value): mask for value, mask in values.items()}
+        parts: dict[Definition, Cond] = {Definition(None, value): mask for value, mask in values.items()}
         defined = 0
         for mask in values.values():
             defined |= mask

@@ -140,6 +140,8 @@ def _macro(name: str, definition: Definition) -> Any:
     body = list(_lexed(tokens(definition.body)))
     if definition.params is None:
         return Macro(name, body)
+    if any(t.value.startswith(_DEFINED) and t.value[len(_DEFINED) :] in definition.params for t in body):
+        raise Malformed("what it asks to be defined is an argument")  # which may be expanded before
     params = [p.removesuffix("...").strip() or "__VA_ARGS__" if p.endswith("...") else p for p in definition.params]
     variadic = bool(definition.params) and definition.params[-1].endswith("...")
     macro = Macro(name, body, params, variadic)

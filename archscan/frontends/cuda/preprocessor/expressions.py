@@ -1,28 +1,45 @@
-"""Parses and computes `#if` expressions over a part of the universe: a number per target, unknown where it is.
+"""Parses and computes `#if` expressions for every target and every world at once: numbers, each with its condition.
 
-A value is a partition: which number on which targets, unknown on the rest with the names to blame. Truth is Kleene's:
-`0 && unknown` is no, `1 || unknown` is yes.
+What is not known stays in the computation as an operand with a name. Where a truth is asked of it, it becomes an
+unknown of the condition: `X > 2` is one, and the same one wherever it is asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple, Union
 
 from archscan.frontends.cuda.preprocessor.expansion import operand_width
-from archscan.frontends.cuda.preprocessor.macros import UNDEFINED, UNKNOWN, State
-from archscan.frontends.cuda.preprocessor.tokens import BITS, HALF, WRAP, Malformed, Number, integer, is_word, number
+from archscan.frontends.cuda.preprocessor.macros import HIDDEN, UNDEFINED, State, shown
+from archscan.frontends.cuda.preprocessor.tokens import (
+    BITS,
+    HALF,
+    WRAP,
+    Malformed,
+    Number,
+    integer,
+    is_word,
+    number,
+)
+from archscan.model.condition import EVERY, AtomKind, Cond, asked, atom, both, either, without
 
 _DEEPEST = 60  # nested parentheses
 _MOST_SIGNS = 1000
+_MOST_CASES = 24  # numbers that one operand may be where it is not known which
+_LONG = 200  # characters of an operand that is not known
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """A number per target as number -> mask; what the masks leave out is unknown because of `blame` (name -> mask)."""
+class Opaque(NamedTuple):
+    """An operand that is not known: what it is, who is to blame, and whether the target decides it."""
 
-    known: tuple[tuple[Number, int], ...]
-    blame: tuple[tuple[str, int], ...] = ()
+    text: str
+    names: tuple[str, ...]
+    hidden: bool
+
+
+Operand = Union[Number, Opaque]  # noqa: UP007  (an alias, not an annotation)
+Values = dict[Operand, Cond]  # disjoint, and together everything there is
 
 
 class Unseen(Exception):
@@ -33,12 +50,12 @@ class Unseen(Exception):
         self.names = names
 
 
-def computed(texts: Sequence[str], states: Mapping[str, State], mask: int) -> Values:
-    """The value of an expression from its expanded tokens on the targets of a mask."""
+def computed(texts: Sequence[str], states: Mapping[str, State], everything: int) -> Cond:
+    """Where an expression of these expanded tokens holds."""
     for text in texts:
         if text not in states and text != "defined" and is_word(text):
             raise Unseen(text)
-    return _Parser(texts, states, mask).value()
+    return _Parser(texts, states, everything).result()
 
 
 _BINARY = {
@@ -64,21 +81,21 @@ _BINARY = {
 
 
 class _Parser:
-    """Precedence climbing over the expanded tokens; every node is a `Values` over the class's mask."""
+    """Precedence climbing over the expanded tokens; every node is a `Values`."""
 
-    def __init__(self, texts: Sequence[str], states: Mapping[str, State], mask: int) -> None:
+    def __init__(self, texts: Sequence[str], states: Mapping[str, State], everything: int) -> None:
         self.texts = texts
         self.states = states
-        self.mask = mask
+        self.everything = everything
         self.position = self.choices = 0
         if _depth(texts) > _DEEPEST:
             raise Malformed("too deep")
 
-    def value(self) -> Values:
-        result = self._ternary()
+    def result(self) -> Cond:
+        values = self._ternary()
         if self.position != len(self.texts):
             raise Malformed("trailing tokens")
-        return result
+        return _truth(values)
 
     def _peek(self) -> str:
         return self.texts[self.position] if self.position < len(self.texts) else ""
@@ -101,14 +118,50 @@ class _Parser:
         first = self._ternary()
         self._take(":")
         second = self._ternary()
-        return _chosen(condition, first, second)
+        return self._chosen(condition, first, second)
+
+    def _chosen(self, condition: Values, first: Values, second: Values) -> Values:
+        """`c ? a : b`."""
+        test = _truth(condition)
+        found: Values = {}
+        for value, cond in first.items():
+            _add(found, value, both(cond, test))
+        for value, cond in second.items():
+            _add(found, value, without(cond, test))
+        return found
 
     def _binary(self, least: int) -> Values:
         left = self._unary()
         while (rank := _BINARY.get(self._peek(), 0)) >= least:
             operator = self._take()
-            left = _combined(operator, left, self._binary(rank + 1))
+            left = self._combined(operator, left, self._binary(rank + 1))
         return left
+
+    def _combined(self, operator: str, left: Values, right: Values) -> Values:
+        if operator == "&&":
+            return self._of_truth(both(_truth(left), _truth(right)))
+        if operator == "||":
+            return self._of_truth(either(_truth(left), _truth(right)))
+        found: Values = {}
+        for x, where in left.items():
+            for y, more in right.items():
+                cond = where & more if isinstance(where, int) and isinstance(more, int) else both(where, more)
+                if cond == 0:
+                    continue
+                if isinstance(x, Number) and isinstance(y, Number):
+                    result = _arithmetic(operator, x, y)
+                    _add(found, _ERROR if result is None else result, cond)
+                else:
+                    _add_opaque(found, operator, x, y, cond)
+        if len(found) > _MOST_CASES and any(not isinstance(cond, int) for cond in found.values()):
+            raise Malformed("too many cases")
+        return found
+
+    def _of_truth(self, yes: Cond) -> Values:
+        found: Values = {}
+        _add(found, _ONE, yes)
+        _add(found, _ZERO, without(self.everything, yes))
+        return found
 
     def _unary(self) -> Values:
         operators: list[str] = []
@@ -118,7 +171,10 @@ class _Parser:
                 raise Malformed("too deep")
         result = self._primary()
         for operator in reversed(operators):
-            result = _mapped(operator, result)
+            if operator == "!":
+                result = self._of_truth(without(self.everything, _truth(result)))
+            elif operator != "+":
+                result = _mapped(operator, result)
         return result
 
     def _primary(self) -> Values:
@@ -128,16 +184,18 @@ class _Parser:
             self._take(")")
             return inner
         if text[0].isdigit():
-            return Values(((number(text), self.mask),))
+            return {number(text): self.everything}
         if text[0] == "'" and len(text) == 3:
-            return Values(((Number(ord(text[1])), self.mask),))
+            return {Number(ord(text[1])): self.everything}
         if not is_word(text):
             raise Malformed(f"unexpected {text}")
         if text == "defined":
             return self._asked()
         if self._peek() == "(":
+            start = self.position - 1
             self._skip_call()
-            return Values((), ((text, self.mask),))
+            call = "".join(self.texts[start : self.position])
+            return {_operand(call, (shown(text),), self._is_hidden(text)): self.everything}
         return self._name(text)
 
     def _asked(self) -> Values:
@@ -146,11 +204,14 @@ class _Parser:
         width = operand_width(operand)
         if width:
             self.position += width
-            return self._defined(operand[width // 2])
+            state = self.states.get(operand[width // 2])
+            if state is None:  # `defined(defined)`
+                raise Malformed(f"{operand[width // 2]} is no macro name")
+            return self._of_truth(without(self.everything, state.where(UNDEFINED)))
         if self._peek() != "(":
             raise Malformed("defined without a name")
         self._skip_call()
-        return Values(((Number(1), self.mask),))
+        return {_ONE: self.everything}
 
     def _skip_call(self) -> None:
         depth = 0
@@ -160,29 +221,96 @@ class _Parser:
             if not depth:
                 return
 
-    def _defined(self, name: str) -> Values:
-        state = self.states.get(name)
-        if state is None:  # `defined(defined)`
-            raise Malformed(f"{name} is no macro name")
-        undefined, unknown = state.where(UNDEFINED), state.where(UNKNOWN)
-        known = ((Number(0), undefined & self.mask), (Number(1), self.mask & ~(undefined | unknown)))
-        blame = ((name, unknown & self.mask),) if unknown & self.mask else ()
-        return Values(tuple(part for part in known if part[1]), blame)
+    def _is_hidden(self, name: str) -> bool:
+        return any(definition.mark == HIDDEN for definition, _ in self.states[name].parts)
 
     def _name(self, name: str) -> Values:
-        state = self.states[name]
-        known: dict[Number, int] = {}
-        unknown = 0
-        for definition, everywhere in state.parts:
-            where = everywhere & self.mask
-            value = Number(0) if definition == UNDEFINED else None
-            if not definition.mark:
-                value = integer(definition.body) if definition.params is None else Number(0)
-            if value is None:
-                unknown |= where
-            elif where:
-                known[value] = known.get(value, 0) | where
-        return Values(tuple(known.items()), ((name, unknown),) if unknown else ())
+        found: Values = {}
+        for definition, cond in self.states[name].parts:
+            value: Operand | None = _ZERO
+            if definition.mark and definition != UNDEFINED:
+                value = Opaque(definition.body, (shown(name),), definition.mark == HIDDEN)
+            elif definition != UNDEFINED and definition.params is None:
+                value = integer(definition.body)
+            _add(found, _operand(f"{name} = {definition.body}", (name,), False) if value is None else value, cond)
+        return found
+
+
+_ZERO, _ONE = Number(0), Number(1)
+_ERROR = Opaque("division by zero", ("division by zero",), False)
+
+
+def _add(values: Values, value: Operand, cond: Cond) -> None:
+    if cond != 0:
+        values[value] = either(values.get(value, 0), cond)
+
+
+def _operand(text: str, names: tuple[str, ...], hidden: bool) -> Opaque:
+    if len(text) > _LONG:
+        text = f"{text[:_LONG]}#{blake2b(text.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+    return Opaque(text, names, hidden)
+
+
+def _truth(values: Values) -> Cond:
+    """Where the value is not zero."""
+    found: Cond = 0
+    for value, cond in values.items():
+        if isinstance(value, Opaque):
+            found = either(found, both(cond, _holds(value)))
+        elif value.value:
+            found = either(found, cond)
+    return found
+
+
+def _holds(operand: Opaque) -> Cond:
+    """The condition that an unknown operand is not zero, for every target."""
+    kind: AtomKind = "architecture" if operand.hidden else "flag" if operand.names == (operand.text,) else "expr"
+    return asked(atom(operand.text, kind, names=operand.names), EVERY)
+
+
+def _add_opaque(found: Values, operator: str, x: Operand, y: Operand, cond: Cond) -> None:
+    """Adds the result of an operator of which an operand is not known.
+
+    Comparisons are brought to `==` and `<`, so that what is asked in several ways is one unknown.
+    """
+    if operator in ("!=", ">=", "<=", ">", "==", "<"):
+        swapped = operator in (">", "<=") or (operator in ("==", "!=") and str(x) > str(y))
+        first, second = (y, x) if swapped else (x, y)
+        equal = operator in ("==", "!=")
+        if equal and y == _ZERO and isinstance(x, Opaque):
+            test = without(EVERY, _holds(x))
+        elif equal and x == _ZERO and isinstance(y, Opaque):
+            test = without(EVERY, _holds(y))
+        else:
+            test = _holds(_joint("==" if equal else "<", first, second))
+        holds = without(cond, test) if operator in ("!=", ">=", "<=") else both(cond, test)
+        _add(found, _ONE, holds)
+        _add(found, _ZERO, without(cond, holds))
+        return
+    _add(found, _joint(operator, x, y), cond)
+
+
+def _joint(operator: str, x: Operand, y: Operand) -> Opaque:
+    names = tuple(dict.fromkeys(name for side in (x, y) if isinstance(side, Opaque) for name in side.names))
+    hidden = any(isinstance(side, Opaque) and side.hidden for side in (x, y))
+    return _operand(f"({_spelled(x)} {operator} {_spelled(y)})", names, hidden)
+
+
+def _spelled(operand: Operand) -> str:
+    if isinstance(operand, Opaque):
+        return operand.text
+    return f"{operand.value}u" if operand.unsigned else str(operand.value)
+
+
+def _mapped(operator: str, values: Values) -> Values:
+    found: Values = {}
+    for value, cond in values.items():
+        if isinstance(value, Opaque):
+            _add(found, _operand(f"{operator}{value.text}", value.names, value.hidden), cond)
+        else:
+            turned = -value.value if operator == "-" else ~value.value
+            _add(found, _signed(turned, value.unsigned), cond)
+    return found
 
 
 def _depth(texts: Sequence[str]) -> int:
@@ -197,62 +325,6 @@ def _depth(texts: Sequence[str]) -> int:
 def _signed(value: int, unsigned: bool) -> Number:
     value %= WRAP
     return Number(value if unsigned or value < HALF else value - WRAP, unsigned)
-
-
-def _mapped(operator: str, values: Values) -> Values:
-    parts: dict[Number, int] = {}
-    for value, mask in values.known:
-        if operator == "!":
-            result = Number(int(not value.value))
-        elif operator == "-":
-            result = _signed(-value.value, value.unsigned)
-        elif operator == "~":
-            result = _signed(~value.value, value.unsigned)
-        else:
-            result = value
-        parts[result] = parts.get(result, 0) | mask
-    return Values(tuple(parts.items()), values.blame)
-
-
-def truth_of(values: Values) -> tuple[int, int]:
-    """Where the value is not zero, and where it is."""
-    yes = no = 0
-    for value, mask in values.known:
-        if value.value:
-            yes |= mask
-        else:
-            no |= mask
-    return yes, no
-
-
-def _of_truth(yes: int, no: int, blame: tuple[tuple[str, int], ...]) -> Values:
-    settled = yes | no
-    open_ = tuple((name, mask & ~settled) for name, mask in blame if mask & ~settled)
-    return Values(tuple(part for part in ((Number(1), yes), (Number(0), no)) if part[1]), open_)
-
-
-def _combined(operator: str, left: Values, right: Values) -> Values:
-    blame = left.blame + right.blame
-    if operator == "&&":
-        (a, b), (c, d) = truth_of(left), truth_of(right)
-        return _of_truth(a & c, b | d, blame)
-    if operator == "||":
-        (a, b), (c, d) = truth_of(left), truth_of(right)
-        return _of_truth(a | c, b & d, blame)
-    parts: dict[Number, int] = {}
-    lost = 0
-    for x, where in left.known:
-        for y, more in right.known:
-            mask = where & more
-            if mask:
-                result = _arithmetic(operator, x, y)
-                if result is None:
-                    lost |= mask
-                else:
-                    parts[result] = parts.get(result, 0) | mask
-    if lost:
-        blame += (("division by zero", lost),)
-    return Values(tuple(parts.items()), blame)
 
 
 def _arithmetic(operator: str, x: Number, y: Number) -> Number | None:
@@ -289,19 +361,3 @@ _PLAIN: dict[str, Callable[[int, int], int]] = {
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
 }
-
-
-def _chosen(condition: Values, first: Values, second: Values) -> Values:
-    """`c ? a : b`; where c is unknown the result is known only if both sides agree."""
-    yes, no = truth_of(condition)
-    parts: dict[Number, int] = {}
-    for value, mask in first.known:
-        agreed = mask & dict(second.known).get(value, 0)
-        parts[value] = parts.get(value, 0) | (mask & (yes | (agreed & ~no)))
-    for value, mask in second.known:
-        parts[value] = parts.get(value, 0) | (mask & no)
-    settled = 0
-    for mask in parts.values():
-        settled |= mask
-    blame = tuple((n, m & ~settled) for n, m in condition.blame + first.blame + second.blame if m & ~settled)
-    return Values(tuple(part for part in parts.items() if part[1]), blame)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from archscan.frontends.cuda.host.reach import Inventory
+from archscan.frontends.cuda.inventory import Named
 from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.cuda.preprocessor.arms import (
@@ -19,19 +21,38 @@ from archscan.frontends.cuda.preprocessor.arms import (
     near,
 )
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
+from archscan.frontends.cuda.preprocessor.directives import Directive
 from archscan.frontends.cuda.preprocessor.environment import Compiler, names_architecture
 from archscan.frontends.cuda.preprocessor.index import DirectiveIndex
+from archscan.frontends.cuda.preprocessor.macros import chosen
 from archscan.frontends.cuda.preprocessor.project import MacroTable
 from archscan.frontends.cuda.preprocessor.target_macros import TargetCall, query
 from archscan.frontends.cuda.preprocessor.tokens import names_in
-from archscan.frontends.cuda.preprocessor.walk import ArmTruth, ChainTruth, Environment, Stop, Walk
+from archscan.frontends.cuda.preprocessor.units import Context
+from archscan.frontends.cuda.preprocessor.walk import ArmTruth, ChainTruth, Environment, Stop, Walk, weaker
+from archscan.model.condition import Cond, Reading, both, either, possibly, readings, truth, without
 from archscan.model.facts import Undecided
-from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Place, Related, Scope
-from archscan.model.truth import Truth, always
+from archscan.model.gate import (
+    NOTHING,
+    Arm,
+    Does,
+    Effect,
+    FeatureUse,
+    Gate,
+    Kind,
+    Layer,
+    Mention,
+    Place,
+    Related,
+    Scope,
+    Via,
+)
+from archscan.model.truth import Truth
 
 _DEFINING = frozenset({Does.DEFINES, Does.NOTHING, Does.ERRORS})
 _FIRST_PEER = 80  # targets older than that decide nothing about which conjunct to underline
 _MOST_FEATURES = 24
+_UNREAD = "conditionals nest so deeply here that what its arms do was not read"
 _LOOKS = 20  # times the size of a file that bodies are looked at: no real file nests that much
 _PLACEHOLDERS = ("{", "%s", "%d", "%(", "$")
 
@@ -43,6 +64,7 @@ class Features:
     recogniser: Recogniser
     reached: Callable[[str, str], tuple[FeatureUse, ...]]  # of a name in a file
     after: Callable[[str, int], tuple[FeatureUse, ...]]  # in a file behind a line
+    behind: Callable[[str, Iterable[Named]], Inventory]  # of everything that code in a file names
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +90,18 @@ def directive_facts(
     events = index.events if everywhere else table.deciding(path, index.events)
     if not everywhere and not events:
         return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
-    environment = Environment(compiler, table.outside(path, compiler))
+    environment = Environment(compiler, table.before(path, compiler))
     maker = _Maker(path, index, table, environment, evaluator, None if index.brief else features)
-    walk = Walk(environment, evaluator, index.settled, Stop(index.size, index.last_line + 1), table.needed)
+    context = table.contexts.get(path)
+    walk = Walk(
+        environment,
+        evaluator,
+        index.settled,
+        Stop(index.size, index.last_line + 1),
+        table.needed,
+        None if context is None else _Includes(path, table, context, environment).changed,
+        None if context is None else context.live,
+    )
     gates, undecided = [], list(index.undecided)
     budget = _LOOKS * (index.size + 10_000)
     for chain in walk.chains(events):
@@ -81,6 +112,8 @@ def directive_facts(
             undecided.append(incomplete)
         elif gate := maker.gate(chain, look=budget >= 0):
             gates.append(gate)
+            if budget < 0 and not index.brief:
+                undecided.append(Undecided(gate.place.line, gate.arms[0].condition, _UNREAD))
     liveness = Liveness(compiler.everything, walk.points)
     for call in index.calls:
         if call.unread:
@@ -89,6 +122,27 @@ def directive_facts(
             gates.append(maker.target_gate(call, liveness))
     gates.sort(key=lambda g: (g.place.start, g.place.end))
     return DirectiveFacts(tuple(gates), liveness, tuple(sorted(undecided, key=lambda u: u.line)))
+
+
+class _Includes:
+    """Applies what the includes of a file change."""
+
+    def __init__(self, path: str, table: MacroTable, context: Context, environment: Environment) -> None:
+        self.path = path
+        self.table = table
+        self.context = context
+        self.environment = environment
+
+    def changed(self, event: Directive, live: Cond, via: Via) -> bool:
+        """Takes note of the macros behind an include; whether there are any."""
+        found = self.context.after.get(event.start, {})
+        for name, changes in found.items():
+            rest: Cond = self.environment.compiler.everything
+            for where, _ in changes:
+                rest = without(rest, where)
+            ways = changes if rest == 0 else (*changes, (rest, self.environment.lookup(name)))
+            self.environment.set(name, chosen(name, ways), weaker(via, Via.INCLUDES))
+        return bool(found)
 
 
 def _incomplete(chain: ChainTruth) -> Undecided | None:
@@ -129,6 +183,8 @@ class _Maker:
         self.features = features
         self.recogniser = features.recogniser if features else None
         self._known: dict[tuple[str, ...], _Asked] = {}
+        self._last: tuple[BodyFacts, Inventory] | None = None
+        self._definitions: dict[str, tuple[Related, ...]] = {}
         self._lines = index.all_lines()
         self._starts = [lines.offset for lines in self._lines]
         universe = environment.compiler.universe
@@ -149,17 +205,22 @@ class _Maker:
         words = self._words(beside, around.scope)
         defined = _defined(facts)
         behind = self._behind(facts, around.scope, chain.arms[-1].end.line)
-        definition = bool(defined) and any(n in self.table.needed or n in around.used for n in defined)
+        definition = bool(defined) and (around.used or any(n in self.table.needed for n in defined))
         return Gate(
             path=self.path,
             layer=Layer.PREPROCESSOR,
             kind=Kind.MACRO_DEFINITION if definition else Kind.PREPROCESSOR_IF,
             place=facts[0].place,
-            arms=tuple(self._arm(arm, found, lines, words) for arm, found in zip(chain.arms, facts, strict=True)),
+            arms=tuple(
+                self._arm(arm, reading, truth(arm.own, self.evaluator.everything), found, lines, words)
+                for arm, reading, found in zip(
+                    chain.arms, self._readings(a.when for a in chain.arms), facts, strict=True
+                )
+            ),
             rest=Effect(Does.WORK, chain.arms[-1].end.line) if behind else NOTHING,
             rest_features=behind,
             scope=around.scope,
-            reach=chain.reach,
+            reach=self._reach(chain.reach),
             related=asked.related,
             near=beside,
             symbols=defined if definition else asked.derived,
@@ -179,9 +240,16 @@ class _Maker:
         if found is None:
             names = dict.fromkeys(n for condition in conditions for n in names_in(condition))
             derived = tuple(n for n in names if n in self.table.derived)
-            related = dict.fromkeys(r for name in derived for r in self.table.definitions_of(name, self.path))
+            related = dict.fromkeys(r for name in derived for r in self._defined_at(name))
             found = _Asked(derived, any(names_architecture(n) for n in names), tuple(related))
             self._known[conditions] = found
+        return found
+
+    def _defined_at(self, name: str) -> tuple[Related, ...]:
+        """Where a derived macro is defined, seen from this file."""
+        found = self._definitions.get(name)
+        if found is None:
+            found = self._definitions[name] = self.table.definitions_of(name, self.path)
         return found
 
     def target_gate(self, call: TargetCall, liveness: Liveness) -> Gate:
@@ -189,29 +257,32 @@ class _Maker:
         lines = self._lines_around(call.start)
         point = liveness.point(call.start)
         everything = self.evaluator.everything
-        earlier = Truth(0, everything)
+        conditions = [query(arm.text) or "1" for arm in call.arms]
+        owns = [self.evaluator.answer(condition, self.environment.lookup).when for condition in conditions]
+        whens: list[Cond] = []
+        earlier: Cond = 0
+        for own in owns:
+            whens.append(without(both(point.live, own), earlier))
+            earlier = either(earlier, own)
         arms: list[Arm] = []
-        for arm in call.arms:
-            condition = query(arm.text) or "1"
-            own = self.evaluator.answer(condition, self.environment.lookup).truth
-            alone = own & ~earlier
-            earlier = earlier | own
+        for arm, condition, own, reading in zip(call.arms, conditions, owns, self._readings(whens), strict=True):
             body = body_facts(lines.place(arm.body_start, arm.body_end), lines, self.recogniser)
             arms.append(
                 Arm(
                     place=lines.place(arm.start, max(arm.end, arm.start)),
                     condition=arm.text,
-                    own=own,
-                    truth=point.truth & alone,
-                    assumed=Truth(point.possible & alone.yes, everything & ~(point.possible & alone.yes)),
+                    own=truth(own, everything),
+                    truth=reading.truth,
+                    assumed=reading.assumed,
                     effect=body.effect,
-                    unknowns=self._settling(point.names),
-                    assumes=self._settling(point.names),
+                    unknowns=reading.unknowns,
+                    assumes=reading.assumes,
                     via=point.via,
                     body=body.place,
                     digest=body.digest,
                     features=self._used(body, ()),
                     calls=body.calls,
+                    missing=self._missing(body),
                     is_else=condition == "1",
                 )
             )
@@ -222,8 +293,17 @@ class _Maker:
             place=lines.place(call.start, call.end),
             arms=tuple(arms),
             scope=self.index.call_scopes.get(call.start),
-            reach=None if point.truth == always(everything) else point.truth,
+            reach=self._reach(point.live),
         )
+
+    def _readings(self, whens: Iterable[Cond]) -> tuple[Reading, ...]:
+        compiler = self.environment.compiler
+        return readings(tuple(whens), compiler.universe.device, compiler.everything)
+
+    def _reach(self, reach: Cond) -> Truth | None:
+        """The truth of what encloses a gate; None where that is nothing."""
+        everything = self.evaluator.everything
+        return None if reach == everything else truth(reach, everything)
 
     def _words(self, beside: str, scope: Scope | None) -> tuple[str, ...]:
         """The features that the comments beside a gate and the names around it speak of."""
@@ -242,25 +322,44 @@ class _Maker:
             for use in self.features.reached(self.path, name.rpartition("::")[2]):
                 if len(found) < _MOST_FEATURES:
                     found.setdefault(use.feature, replace(use, via=name))
+        for use in self._inventory(body).features:
+            if len(found) < _MOST_FEATURES:
+                found.setdefault(use.feature, use)
         if not found:
             return tuple(FeatureUse(word, body.place.line, confidence="low") for word in words)
         return (*body.features, *(use for feature, use in found.items() if feature not in own))
 
-    def _arm(self, arm: ArmTruth, facts: ArmFacts, lines: Lines, words: tuple[str, ...]) -> Arm:
+    def _inventory(self, body: BodyFacts) -> Inventory:
+        """What the code of a body leads to; remembered for the last body asked about."""
+        if self._last is None or self._last[0] is not body:
+            assert self.features is not None
+            self._last = (body, self.features.behind(self.path, body.named or ()))
+        return self._last[1]
+
+    def _missing(self, body: BodyFacts) -> tuple[Mention, ...] | None:
+        """The names behind a body that nothing is known of; None where nobody looked."""
+        if self.features is None or body.named is None or self.index.template:
+            return None  # what a program completes is not all there
+        return self._inventory(body).missing if body.effect.does is Does.WORK else ()
+
+    def _arm(
+        self, arm: ArmTruth, reading: Reading, own: Truth, facts: ArmFacts, lines: Lines, words: tuple[str, ...]
+    ) -> Arm:
         return Arm(
             place=facts.place,
             condition=arm.condition,
-            own=arm.own,
-            truth=arm.truth,
-            assumed=arm.assumed,
+            own=own,
+            truth=reading.truth,
+            assumed=reading.assumed,
             effect=facts.body.effect,
-            unknowns=self._settling(arm.unknowns),
-            assumes=self._settling(arm.assumes),
+            unknowns=reading.unknowns,
+            assumes=reading.assumes,
             via=arm.via,
             body=facts.body.place,
             digest=facts.body.digest,
             features=self._used(facts.body, words),
             calls=facts.body.calls,
+            missing=self._missing(facts.body),
             is_else=arm.event.name == "else",
             focus=self._focus(arm, lines),
         )
@@ -269,19 +368,14 @@ class _Maker:
         """The lines of the excerpt that holds an offset."""
         return self._lines[bisect_right(self._starts, offset) - 1]
 
-    def _settling(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The names that would settle what is unknown: build flags behind derived macros, else the macros."""
-        if not names:
-            return ()
-        return tuple(dict.fromkeys(flag for name in names for flag in self.table.flags_behind(name)))
-
     def _focus(self, arm: ArmTruth, lines: Lines) -> Place | None:
         """The conjunct that shuts out the most targets: the bound of a range that decides today."""
         best, most = None, 0
         if self.index.brief:
             return None
         for place, text in conjuncts(arm.event, lines):
-            shut = self.evaluator.answer(text, self.environment.lookup).truth.no & self._peers
+            when = self.evaluator.answer(text, self.environment.lookup).when
+            shut = self._peers & ~possibly(when)
             if (count := bin(shut).count("1")) > most:
                 best, most = place, count
         return best

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from archscan.frontends.cuda.lines import Lines
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, Directive, Events, scan
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, INCLUDES, Directive, Events, scan
 from archscan.frontends.cuda.preprocessor.environment import Compiler, names_architecture
 from archscan.frontends.cuda.preprocessor.macros import defined_name
 from archscan.frontends.cuda.preprocessor.structure import Conditional, Settled, structure
@@ -25,7 +25,9 @@ from archscan.model.facts import Undecided
 from archscan.model.gate import Scope
 
 _BLANK = re.compile(rb"\s*")
-_EVENTS = CONDITIONALS | {"define", "undef"}
+_EVENTS = CONDITIONALS | INCLUDES | {"define", "undef"}
+_ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.M)
+_WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 _OUTPUT = re.compile(rb'"[=+]\w+"\s*\(\s*([A-Za-z_]\w*)')
 _LONGEST_REST = 2000  # bytes of a function behind a conditional
 LINES_ABOVE = 8  # of comments that may explain a gate
@@ -36,7 +38,7 @@ class Surroundings:
     """What a conditional's own bytes do not tell."""
 
     scope: Scope | None
-    used: frozenset[str] = frozenset()  # macros defined in its arms that the file names elsewhere
+    used: bool = False  # whether the file names elsewhere a macro that its arms define
     written: tuple[str, ...] = ()  # variables of the function that its asm writes and that are read behind it
 
 
@@ -56,8 +58,9 @@ class Excerpt:
 class DirectiveIndex:
     """The preprocessor's side of a file."""
 
-    events: Events  # conditionals, #define, #undef
+    events: Events  # conditionals, #define, #undef, #include
     settled: Settled
+    once: str  # what keeps it from being read twice: the name of its guard, or "#pragma"
     candidates: dict[int, Surroundings]  # by offset of the opening directive
     call_scopes: dict[int, Scope]  # of target macros, by offset
     excerpts: tuple[Excerpt, ...]
@@ -68,6 +71,7 @@ class DirectiveIndex:
     calls: tuple[TargetCall, ...]
     undecided: tuple[Undecided, ...]
     brief: bool  # others' code, only counted: features and calls are not looked for
+    template: bool = False  # text that a program completes
 
     def all_lines(self) -> tuple[Lines, ...]:
         """The lines of every excerpt."""
@@ -87,16 +91,18 @@ def directive_index(data: bytes, compiler: Compiler, brief: bool = False, templa
     return DirectiveIndex(
         events=events,
         settled=shape.settled,
+        once=shape.settled.guard or _once(data),
         candidates=_surroundings(data, candidates, events, brief, compiler),
         call_scopes={} if brief else _call_scopes(data, calls, compiler),
         excerpts=tuple(_excerpts(data, ranges, 0 if brief else LINES_ABOVE)),
         problems=() if template else shape.problems,
-        includes=tuple(dict.fromkeys(_include(d.text) for d in directives if d.name.startswith("include"))),
+        includes=tuple(dict.fromkeys(included(d.text) for d in directives if d.name in INCLUDES)),
         size=len(data),
         last_line=_last_line(data, directives),
         calls=calls,
         undecided=tuple(u for c in torn for u in _torn(c)),
         brief=brief,
+        template=template,
     )
 
 
@@ -114,7 +120,11 @@ def _torn(conditional: Conditional) -> Iterable[Undecided]:
             yield Undecided(branch.directive.line, branch.condition, reason)
 
 
-def _include(text: str) -> str:
+def _once(data: bytes) -> str:
+    return "#pragma" if b"once" in data and _ONCE.search(data) else ""
+
+
+def included(text: str) -> str:
     """The path of an `#include`; empty for one that a macro computes."""
     for opening, closing in (('"', '"'), ("<", ">")):
         if text.startswith(opening):
@@ -132,18 +142,57 @@ def _is_open(text: str, compiler: Compiler) -> bool:
     return any(names_architecture(n) or compiler.state(n) is None for n in names_in(text) if not n.startswith("__has_"))
 
 
+class _Defined:
+    """The macros that a file defines, and from where to where it names each of them."""
+
+    def __init__(self, data: bytes, events: Events) -> None:
+        found = [(e.start, name.encode()) for e in events if e.name == "define" and (name := defined_name(e.text))]
+        names = {name for _, name in found}
+        first: dict[bytes, int] = {}
+        last: dict[bytes, int] = {}
+        for match in _WORD.finditer(data) if names else ():
+            if match[0] in names:
+                last[match[0]] = match.start()
+                first.setdefault(match[0], match.start())
+        self._starts = [start for start, _ in found]
+        self._before = _Least([first.get(name, len(data)) for _, name in found])
+        self._behind = _Least([-last.get(name, 0) for _, name in found])
+
+    def used(self, start: int, end: int) -> bool:
+        """Whether the file names, outside of a stretch of it, a macro that the stretch defines."""
+        begin, stop = bisect_left(self._starts, start), bisect_left(self._starts, end)
+        return begin < stop and (self._before(begin, stop) < start or -self._behind(begin, stop) >= end)
+
+
+class _Least:
+    """The least number of any range of a list, in constant time: conditionals may nest as deep as a file is long."""
+
+    def __init__(self, numbers: list[int]) -> None:
+        self._rows = [numbers]  # row k: the least of 2**k numbers from there on
+        width = 1
+        while 2 * width <= len(numbers):
+            row = self._rows[-1]
+            self._rows.append([min(row[i], row[i + width]) for i in range(len(row) - width)])
+            width *= 2
+
+    def __call__(self, begin: int, stop: int) -> int:
+        """Of a range that is not empty."""
+        k = (stop - begin).bit_length() - 1
+        return min(self._rows[k][begin], self._rows[k][stop - (1 << k)])
+
+
 def _surroundings(
     data: bytes, conditionals: Iterable[Conditional], events: Events, brief: bool, compiler: Compiler
 ) -> dict[int, Surroundings]:
     if brief:
         return dict.fromkeys((conditional.start for conditional in conditionals), _NOT_READ)
     scopes = Scopes(data, compiler.device_words)
-    defined = [(e.start, defined_name(e.text).encode()) for e in events if e.name == "define"]
+    defined = _Defined(data, events)
     found: dict[int, Surroundings] = {}
     for conditional in conditionals:
         function = scopes.function(conditional.start)
         written = _written(data, conditional, function) if function else ()
-        used = _used(data, conditional, defined)
+        used = defined.used(conditional.start, conditional.end)
         found[conditional.start] = Surroundings(_scope(data, conditional, function), used, written)
     return found
 
@@ -193,13 +242,6 @@ def _skipped(data: bytes, offset: int) -> int:
             return offset
         close = data.find(closing, offset)
         offset = close + len(closing) if close >= 0 else len(data)
-
-
-def _used(data: bytes, conditional: Conditional, defined: Sequence[tuple[int, bytes]]) -> frozenset[str]:
-    """Of the macros that the arms define, those that the file names outside the conditional."""
-    start, end = conditional.start, conditional.end
-    names = {name for _, name in defined[bisect_left(defined, (start,)) : bisect_left(defined, (end,))] if name}
-    return frozenset(n.decode() for n in names if data.count(n) > data.count(n, start, end))
 
 
 def _excerpts(data: bytes, ranges: Iterable[tuple[int, int]], above: int) -> Iterable[Excerpt]:

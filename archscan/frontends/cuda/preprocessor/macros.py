@@ -1,15 +1,30 @@
-"""What a macro is at a point of a file, for every target at once: a partition of the universe by definition."""
+"""What a macro is at a point of a file: which definition under which condition."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import NamedTuple
+
+from archscan.model.condition import (
+    AtomKind,
+    Cond,
+    alternatives,
+    asked,
+    atom,
+    both,
+    either,
+    fingerprint,
+    possibly,
+    within,
+    without,
+)
 
 
 class Definition(NamedTuple):
-    """A macro body; `params` is None for an object-like macro. The three marks below stand for what is not known."""
+    """A macro body; `params` is None for an object-like macro. The marks below stand for what is no body."""
 
     params: tuple[str, ...] | None
     body: str
@@ -17,49 +32,48 @@ class Definition(NamedTuple):
 
 
 UNDEFINED = Definition(None, "", "undefined")
-UNKNOWN = Definition(None, "", "unknown")  # perhaps defined, perhaps not
-SOME = Definition(None, "", "some")  # defined, to something that is not known; its body may list the candidates
-INHERITED = Definition(None, "", "inherited")  # this file has not touched it: ask whoever includes it
+OPAQUE, HIDDEN = "opaque", "hidden"  # marks: defined to something that is not known, hidden where the target decides
 
-_MOST_CANDIDATES = 12
+OF = "__of__"  # between `__has_include` and what tells one use of it from another
+_MOST_OPEN = 8  # definitions of which it is not known which one holds
 _LONG_BODY = 400  # longer bodies are code, not values: no condition can use them
-_INTEGER = re.compile(r"\(*\s*[0-9][0-9a-fA-FxXuUlL']*\s*\)*")
 _NAME = re.compile(r"\s*([A-Za-z_$][\w$]*)")
 _HEAD = re.compile(r"\s*([A-Za-z_$][\w$]*)(\([^)]*\))?", re.S)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class State:
-    """Disjoint masks that cover the universe, each with its definition. Interned: equal states are one object."""
+    """The definitions that a macro may have, each with its condition; one holds. Equal states are one object."""
 
-    parts: tuple[tuple[Definition, int], ...]
+    parts: tuple[tuple[Definition, Cond], ...]
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles to its interned self."""
         return _interned, (self.parts,)
 
-    def where(self, wanted: Definition) -> int:
-        """The mask on which the macro has this definition."""
-        return next((mask for definition, mask in self.parts if definition == wanted), 0)
+    def where(self, wanted: Definition) -> Cond:
+        """Where the macro has this definition."""
+        return next((cond for definition, cond in self.parts if definition == wanted), 0)
 
 
-_STATES: dict[tuple[tuple[Definition, int], ...], State] = {}
+_STATES: dict[tuple[tuple[Definition, Cond], ...], State] = {}
 
 
-def state_of(parts: dict[Definition, int]) -> State:
-    """The interned state with these parts; empty masks are left out."""
-    return _interned(tuple(sorted(((d, m) for d, m in parts.items() if m), key=_order)))
+def state_of(parts: Mapping[Definition, Cond]) -> State:
+    """The interned state with these parts; those that never hold are left out."""
+    return _interned(tuple(sorted(((d, c) for d, c in parts.items() if c != 0), key=_order)))
 
 
-def _interned(key: tuple[tuple[Definition, int], ...]) -> State:
+def _interned(key: tuple[tuple[Definition, Cond], ...]) -> State:
     found = _STATES.get(key)
     if found is None:
         found = _STATES[key] = State(key)
     return found
 
 
-def _order(part: tuple[Definition, int]) -> tuple[int, str, str]:
-    return part[1], part[0].mark, part[0].body
+def _order(part: tuple[Definition, Cond]) -> tuple[int, str, str, tuple[str, ...]]:
+    definition, cond = part
+    return possibly(cond), definition.mark, definition.body, definition.params or ()
 
 
 def uniform(definition: Definition, everything: int) -> State:
@@ -67,100 +81,74 @@ def uniform(definition: Definition, everything: int) -> State:
     return state_of({definition: everything})
 
 
-def redefined(old: State, new: Definition, yes: int, no: int, once: int = 0) -> State:
-    """The state after `#define` or `#undef` in a region live on `yes`, dead on `no`, unknown elsewhere.
-
-    On `once` it is unknown only because the macro itself may be defined already: it is defined afterwards.
-    """
-    parts: dict[Definition, int] = {}
-    for definition, mask in old.parts:
-        _add(parts, definition, mask & no)
-        _add(parts, new, mask & yes)
-        unknown = mask & ~(yes | no)
-        after = either(definition, new)
-        _add(parts, after, unknown & ~once)
-        _add(parts, SOME if after in (UNKNOWN, INHERITED) else after, unknown & once)
-    return state_of(parts)
+def shown(name: str) -> str:
+    """The name as a user knows it."""
+    return name.partition(OF)[0] if name.startswith("__has_") else name
 
 
-def either(one: Definition, other: Definition) -> Definition:
-    """What is known when one of two definitions holds and it is not known which."""
-    if one == other:
-        return one
-    if UNKNOWN in (one, other) or UNDEFINED in (one, other) or INHERITED in (one, other):
-        return UNKNOWN
-    return _one_of(one, other)
+def open_state(name: str, everything: int, hidden: bool = False) -> State:
+    """The state of a macro that someone else may define. `hidden`: so that it hangs on the target."""
+    kind: AtomKind = "architecture" if hidden else "flag"
+    defined = asked(atom(f"defined({name})", kind, names=(shown(name),)), everything)
+    value = Definition(None, name, HIDDEN if hidden else OPAQUE)
+    return state_of({value: defined, UNDEFINED: without(everything, defined)})
 
 
-def some_of(values: Iterable[str]) -> Definition:
-    """Defined as one of these integers; simply defined if they are none or too many."""
-    found = sorted(set(values))
-    return SOME._replace(body=" ".join(found)) if len(found) <= _MOST_CANDIDATES else SOME
+def one_of(name: str, values: Sequence[str], everything: int) -> State:
+    """The state of a macro that is defined as one of these values; as something unknown if there are none."""
+    if not values:
+        return uniform(Definition(None, name, OPAQUE), everything)
+    conds = alternatives(name, len(values), everything, (name,))
+    return state_of({Definition(None, value): cond for value, cond in zip(values, conds, strict=True)})
 
 
-def candidates(definition: Definition) -> tuple[str, ...]:
-    """The integers of which a macro that is defined has one; empty if they are not known."""
-    if definition.mark == SOME.mark:
-        return tuple(definition.body.split())
-    plain = not definition.mark and definition.params is None and _INTEGER.fullmatch(definition.body)
-    return (definition.body.strip("() "),) if plain else ()
+def redefined(name: str, old: State, new: Definition, live: Cond) -> State:
+    """The state after `#define` or `#undef` in a region that is live so."""
+    parts = {definition: without(cond, live) for definition, cond in old.parts}
+    parts[new] = either(parts.get(new, 0), live)
+    return _bounded(name, parts)
 
 
-def _one_of(one: Definition, other: Definition) -> Definition:
-    first, second = candidates(one), candidates(other)
-    return some_of((*first, *second)) if first and second else SOME
+def chosen(name: str, states: Sequence[tuple[Cond, State]]) -> State:
+    """The state that is one of several, each under its condition; one of these holds."""
+    if all(state is states[0][1] for _, state in states):
+        return states[0][1]
+    parts: dict[Definition, Cond] = {}
+    for test, state in states:
+        for definition, cond in state.parts:
+            parts[definition] = either(parts.get(definition, 0), both(test, cond))
+    return _bounded(name, parts)
 
 
-def resolved(state: State, base: State) -> State:
-    """The state with its inherited part replaced by what `base` says there."""
-    inherited = state.where(INHERITED)
-    if not inherited:
+def narrowed(state: State, live: Cond, everything: int) -> State:
+    """A state that is as good for whoever only asks where something is live, and simpler."""
+    if len(state.parts) == 1:
         return state
-    parts = {definition: mask for definition, mask in state.parts if definition != INHERITED}
-    for definition, mask in base.parts:
-        _add(parts, definition, mask & inherited)
+    possible = [(definition, cond) for definition, cond in state.parts if both(cond, live) != 0]
+    if len(possible) == 1:
+        return uniform(possible[0][0], everything)
+    return state if isinstance(live, int) else state_of({d: within(cond, live) for d, cond in state.parts})
+
+
+def _bounded(name: str, parts: dict[Definition, Cond]) -> State:
+    """The state with these parts. Where too many may hold, it is only known where the macro is defined."""
+    open_ = [(d, c) for d, c in parts.items() if not isinstance(c, int) and d != UNDEFINED]
+    if len(open_) <= _MOST_OPEN:
+        return state_of(parts)
+    told = sorted((*definition, fingerprint(cond)) for definition, cond in open_)
+    hidden = any(definition.mark == HIDDEN for definition, _ in open_)
+    digest = blake2b(repr(told).encode(), digest_size=8).hexdigest()
+    merged: Cond = 0
+    for definition, cond in open_:
+        merged = either(merged, cond)
+        del parts[definition]
+    parts[Definition(None, f"{name}#{digest}", HIDDEN if hidden else OPAQUE)] = merged
     return state_of(parts)
 
 
-def replaced(state: State, old: Definition, new: Definition) -> State:
-    """The state with one definition put in place of another."""
-    parts: dict[Definition, int] = {}
-    for definition, mask in state.parts:
-        _add(parts, new if definition == old else definition, mask)
-    return state_of(parts)
-
-
-def joined(states: list[State]) -> State:
-    """What a macro is when the files that define it are all included: one live body wins, several make it SOME."""
-    parts: dict[Definition, int] = {}
-    for definition, mask in states[0].parts:
-        _add(parts, _own(definition), mask)
-    for state in states[1:]:
-        merged: dict[Definition, int] = {}
-        for have, mask in parts.items():
-            for definition, more in state.parts:
-                _add(merged, _together(have, _own(definition)), mask & more)
-        parts = merged
-    return state_of(parts)
-
-
-def _own(definition: Definition) -> Definition:
-    return UNDEFINED if definition == INHERITED else definition
-
-
-def _together(one: Definition, other: Definition) -> Definition:
-    if UNDEFINED in (one, other):
-        return other if one == UNDEFINED else one
-    if one == other:
-        return one
-    if one == UNKNOWN and other == UNKNOWN:
-        return UNKNOWN
-    return SOME if UNKNOWN in (one, other) else _one_of(one, other)
-
-
-def _add(parts: dict[Definition, int], definition: Definition, mask: int) -> None:
-    if mask:
-        parts[definition] = parts.get(definition, 0) | mask
+def is_defined(state: State, everything: int) -> Cond:
+    """Where the macro is defined."""
+    return without(everything, state.where(UNDEFINED))
 
 
 def parse_define(text: str) -> tuple[str, Definition] | None:
@@ -174,7 +162,8 @@ def parse_define(text: str) -> tuple[str, Definition] | None:
         inner = match[2][1:-1].strip()
         params = tuple(p.strip() for p in inner.split(",")) if inner else ()
     if len(body) > _LONG_BODY:
-        return match[1], SOME
+        digest = blake2b(body.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        return match[1], Definition(None, f"{match[1]}#{digest}", OPAQUE)
     return match[1], Definition(params, body)
 
 

@@ -1,39 +1,32 @@
-"""The macros of the whole project: which ones depend on the architecture, and what each one is for every target.
+"""The macros of the whole project: which ones depend on the architecture, and what each one is where it is asked for.
 
-A macro that a file tests and does not define comes from a header it includes, if the include can be resolved among the
-scanned files, or else from the table: all definitions in the project joined. One computation serves all targets.
+A macro that a file tests and does not define comes from before: from what the file includes, or from whoever includes
+it. Both are followed (see `units`); one computation serves all targets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-from archscan.frontends.cuda.includes import Includes
+from archscan.frontends.cuda.includes import Includes, inner_first, resolved
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
 from archscan.frontends.cuda.preprocessor.deciding import deciding, defining, gating, is_asked
 from archscan.frontends.cuda.preprocessor.definitions import Definitions, definitions, needed_names
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, Directive
-from archscan.frontends.cuda.preprocessor.environment import Compiler, names_architecture
-from archscan.frontends.cuda.preprocessor.index import DirectiveIndex
-from archscan.frontends.cuda.preprocessor.macros import State, joined
-from archscan.frontends.cuda.preprocessor.structure import Settled
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, INCLUDES, Directive
+from archscan.frontends.cuda.preprocessor.environment import CUDA_VERSION, Compiler, names_architecture
+from archscan.frontends.cuda.preprocessor.index import DirectiveIndex, included
+from archscan.frontends.cuda.preprocessor.macros import State, chosen, open_state
 from archscan.frontends.cuda.preprocessor.tokens import names_in
-from archscan.frontends.cuda.preprocessor.walk import Environment, Outside, Walk, weaker
+from archscan.frontends.cuda.preprocessor.units import Context, Lookup, Program, Reading, Units
+from archscan.frontends.cuda.preprocessor.walk import Base
+from archscan.model.condition import alternatives
 from archscan.model.gate import Related, Role, Via
 
-_MOST_ROUNDS = 8
 _MOST_RELATED = 4
+_MOST_STATES = 8  # that a macro may have in what includes a header
 _CUDA_H = "cuda.h"
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """What a macro is at the end of a file that defines it, and what that rests on."""
-
-    state: State
-    via: Via
+_UNITS = (".cu", ".c", ".cc", ".cpp", ".cxx", ".c++")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,77 +34,60 @@ class MacroTable:
     """The linked project: picklable, without any file's bytes."""
 
     derived: frozenset[str]
-    features: frozenset[str]  # these, and the macros that their definitions hang on
-    tracked: frozenset[str]  # every macro whose value may decide where a gate is reached
-    defaults: frozenset[str]  # macros with a definition for where nothing else defines them: build flags
-    exports: dict[str, dict[str, Export]]  # macro -> file -> what it is there
-    includes: Includes
-    sites: dict[str, tuple[tuple[str, int], ...]]  # macro -> (file, line)
     needed: frozenset[str]  # names that conditions mention, and those behind them
-    flags: dict[str, tuple[str, ...]]  # derived macro -> build flags that decide it
+    guards: frozenset[str]  # macros that nobody sets but the file that they guard
+    contexts: dict[str, Context]  # of the files that ask for tracked macros
+    includes: Includes
+    definers: dict[str, tuple[str, ...]]  # tracked macro -> files
+    sites: dict[str, tuple[tuple[str, int], ...]]  # derived macro -> (file, line)
     dependencies: dict[str, set[str]]  # macro -> the names that its definitions hang on
     pasted: frozenset[str]  # macros that token pasting may bring up, and those behind them
     asking: frozenset[str]  # files of which some condition names the architecture or what derives from it
 
-    def outside(self, path: str, compiler: Compiler) -> Outside:
-        """What the file at `path` takes from elsewhere."""
-        return _FromProject(self, path, compiler)
+    def before(self, path: str, compiler: Compiler) -> Base:
+        """What the macros are before the file at `path` says anything."""
+        context = self.contexts.get(path)
+        entry = context.entry if context is not None else {}
+
+        def base(name: str) -> tuple[State, Via]:
+            settled = compiler.state(name)
+            if settled is not None:
+                return settled, Via.FILE
+            state, start = entry.get(name), self._start(path, name, compiler)
+            if state is None or state is start:
+                return start, Via.FILE
+            return state, self.via(path, name)
+
+        return base
+
+    def via(self, path: str, name: str) -> Via:
+        """What a file rests on for a macro that others define: what it includes, unless that is a matter of order."""
+        reached = [d for d in self.definers.get(name, ()) if d != path and self.includes.reaches(path, d)]
+        if not reached or any(self.includes.reaches(d, path) for d in reached):
+            return Via.PROJECT_TABLE
+        return Via.INCLUDES
+
+    def _start(self, path: str, name: str, compiler: Compiler) -> State:
+        if name == CUDA_VERSION and self.includes.names(path, _CUDA_H):
+            return compiler.cuda_version()
+        return compiler.undefined if name in self.guards else compiler.unknown(name)
 
     def deciding(self, path: str, events: Sequence[Directive]) -> tuple[Directive, ...]:
         """Of the directives of a file those that decide its gates; none if it has no gates."""
         if path not in self.asking:
             return ()
-        names = _tested(gating(events, self.derived))
-        return deciding(events, self.derived, self.pasted | _closure(names, self.dependencies))
-
-    def flags_behind(self, name: str) -> tuple[str, ...]:
-        """The names outside the project that a derived macro hangs on where it is unknown; the name itself if none."""
-        return self.flags.get(name) or (name,)
+        context = self.contexts.get(path)
+        names = self.pasted | _closure(_tested(gating(events, self.derived)), self.dependencies)
+        return deciding(events, self.derived, names, context.after if context is not None else ())
 
     def definitions_of(self, name: str, path: str) -> tuple[Related, ...]:
         """Where a derived macro is defined: in the file, in what it includes, else anywhere."""
         sites = self.sites.get(name, ())
         near = [s for s in sites if s[0] == path] or [s for s in sites if self.includes.reaches(path, s[0])]
-        chosen = dict.fromkeys(near or sites)
-        return tuple(Related(p, line, Role.DEFINITION, f"{name} is defined here") for p, line in chosen)[:_MOST_RELATED]
-
-
-class _FromProject(Outside):
-    def __init__(self, table: MacroTable, path: str, compiler: Compiler) -> None:
-        self.table = table
-        self.path = path
-        self.compiler = compiler
-
-    def behind(self, name: str) -> tuple[str, ...]:
-        return self.table.flags_behind(name)
-
-    def state(self, name: str, touched: bool) -> tuple[State, Via] | None:
-        table = self.table
-        if name == "CUDA_VERSION":
-            return (self.compiler.cuda_version(), Via.INCLUDES) if table.includes.names(self.path, _CUDA_H) else None
-        exports = table.exports.get(name)
-        if not exports:
-            return None
-        reached = {p: e for p, e in exports.items() if p != self.path and table.includes.reaches(self.path, p)}
-        if reached:  # in a cycle of includes, which of two files comes first hangs on where it is entered
-            cyclic = any(table.includes.reaches(p, self.path) for p in reached)
-            return _joined(list(reached.values()), Via.PROJECT_TABLE if cyclic else Via.INCLUDES)
-        alone = len(exports) == 1 and name not in table.defaults
-        if name not in table.features and not (alone and self.path in exports):
-            return None
-        if self.path in exports:  # nothing before its own definition, unless who includes it defines it before
-            before = [e for p, e in exports.items() if p != self.path and table.includes.reaches(p, self.path)]
-            if before and not touched:
-                return _joined(before, Via.PROJECT_TABLE)
-            cyclic = table.includes.reaches(self.path, self.path)
-            return self.compiler.undefined, Via.PROJECT_TABLE if cyclic else Via.FILE
-        return _joined(list(exports.values()), Via.PROJECT_TABLE)
-
-
-def _joined(exports: list[Export], via: Via) -> tuple[State, Via]:
-    for export in exports:
-        via = weaker(via, export.via)
-    return joined([export.state for export in exports]), via
+        chosen_ = dict.fromkeys(near or sites)
+        return tuple(Related(p, line, Role.DEFINITION, f"{name} is defined here") for p, line in chosen_)[
+            :_MOST_RELATED
+        ]
 
 
 def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: Evaluator) -> MacroTable:
@@ -125,27 +101,29 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: E
     behind_pasted = _closure(pasted, dependencies)
     features = behind_pasted | _closure(derived, dependencies) if beside else frozenset()  # else nobody asks
     tracked = features | _closure(beside, dependencies)
-    includes = Includes({path: index.includes for path, index in indexes.items()})
+    meant = resolved({path: index.includes for path, index in indexes.items()})
+    includes = Includes(meant)
+    inner = {file for files in meant.values() for found in files.values() for file in found}
+    programs = _programs(indexes, defined, derived, tracked, asking, meant, inner)
+    every = [(name, macro) for macros in defined.values() for name, macro in macros.items()]
+    defaults = {name for name, macro in every if macro.is_default and not compiler.is_derived_elsewhere(name)}
+    guards = frozenset(name for name, macro in every if macro.is_guard) - defaults
+    own = (features | guards) - defaults
+    lacking = _including(_lacking(indexes, meant), meant)
+    open_ = {p for p in programs if not p.endswith(_UNITS) or p in lacking}
     table = MacroTable(
         derived=derived,
-        features=features,
-        tracked=tracked,
-        defaults=frozenset(name for macros in defined.values() for name, m in macros.items() if m.is_default),
-        exports={},
-        includes=includes,
-        sites=_sites(defined, derived),
         needed=needed,
-        flags=_flags(derived, dependencies, pasted, compiler),
+        guards=guards,
+        contexts={},
+        includes=includes,
+        definers=_definers(programs),
+        sites=_sites(defined, derived),
         dependencies=dependencies,
         pasted=behind_pasted,
         asking=asking,
     )
-    programs = {
-        p: _Program(defining(indexes[p].events, tracked), indexes[p].settled)
-        for p, d in defined.items()
-        if not tracked.isdisjoint(d)
-    }
-    return _settled(programs, table, compiler, evaluator)
+    return replace(table, contexts=_contexts(programs, table, own, inner, open_, compiler, evaluator))
 
 
 def _dependencies(defined: Mapping[str, Mapping[str, Definitions]]) -> dict[str, set[str]]:
@@ -170,34 +148,6 @@ def _derived(dependencies: dict[str, set[str]]) -> frozenset[str]:
             found.add(name)
             queue += users.get(name, ())
     return frozenset(found)
-
-
-def _flags(
-    derived: Iterable[str], dependencies: dict[str, set[str]], pasted: Iterable[str], compiler: Compiler
-) -> dict[str, tuple[str, ...]]:
-    """Of each derived macro the build flags behind it. What is only pasted to a prefix, as in OS(LINUX), is none."""
-    parts = frozenset(name.strip("_").rpartition("_")[2] for name in pasted)
-
-    def is_flag(name: str) -> bool:
-        return name not in parts and not name.endswith("_")
-
-    return {name: tuple(filter(is_flag, _undefined(name, dependencies, compiler))) for name in derived}
-
-
-def _undefined(name: str, dependencies: dict[str, set[str]], compiler: Compiler) -> tuple[str, ...]:
-    """The names that nothing in the project defines and the compiler does not settle, behind a macro's definitions."""
-    queue, seen = [name], {name}
-    found: list[str] = []
-    for current in queue:
-        for other in sorted(dependencies.get(current, ())):
-            if other in seen:
-                continue
-            seen.add(other)
-            if other in dependencies:
-                queue.append(other)
-            elif compiler.state(other) is None and not other.startswith("__"):
-                found.append(other)
-    return tuple(found)
 
 
 def _tested_beside(asking: Iterable[DirectiveIndex], derived: frozenset[str]) -> frozenset[str]:
@@ -237,46 +187,172 @@ def _sites(
     return {name: tuple(sites) for name, sites in found.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
-    """The directives of a file that decide its tracked macros: their definitions and the conditionals around them."""
-
-    events: tuple[Directive, ...]
-    settled: Settled
-
-
-class _Ran(NamedTuple):
-    """What a file's tracked macros are at its end, and which macros from elsewhere that rests on."""
-
-    exports: dict[str, Export]
-    asked: frozenset[str]
+def _definers(programs: Mapping[str, Program]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for path, program in programs.items():
+        for name in program.defines:
+            found.setdefault(name, []).append(path)
+    return {name: tuple(paths) for name, paths in found.items()}
 
 
-def _settled(
-    programs: Mapping[str, _Program], table: MacroTable, compiler: Compiler, evaluator: Evaluator
-) -> MacroTable:
-    """The table with what every tracked macro is in each file that defines it, to a fixpoint."""
-    ran: dict[str, _Ran] = {}
-    due = list(programs)
-    for _ in range(_MOST_ROUNDS):
-        for path in due:
-            ran[path] = _run(path, programs[path], table, compiler, evaluator)
-        exports: dict[str, dict[str, Export]] = {}
-        for path in programs:
-            for name, export in ran[path].exports.items():
-                exports.setdefault(name, {})[path] = export
-        changed = {name for name, files in exports.items() if files != table.exports.get(name)}
-        if not changed:
-            break
-        table = replace(table, exports=exports)
-        due = [path for path in programs if not changed.isdisjoint(ran[path].asked)]
-    return table
+def _programs(
+    indexes: Mapping[str, DirectiveIndex],
+    defined: Mapping[str, Mapping[str, Definitions]],
+    derived: frozenset[str],
+    tracked: frozenset[str],
+    asking: frozenset[str],
+    meant: Mapping[str, Mapping[str, Sequence[str]]],
+    inner: Collection[str],
+) -> dict[str, Program]:
+    """What matters of the files that define tracked macros or ask for them, and of those that include such."""
+    matters = asking | {path for path, macros in defined.items() if not tracked.isdisjoint(macros)}
+    mattering = _including(matters, meant)
+    found: dict[str, Program] = {}
+    for path in indexes:
+        if path not in mattering:
+            continue
+        index = indexes[path]
+        targets = {i: kept for i, files in meant[path].items() if (kept := [f for f in files if f in mattering])}
+        includes = {
+            e.start: [[file] for file in files]
+            for e in index.events
+            if e.name in INCLUDES and (files := targets.get(included(e.text))) and _is_meant(path, e.text, files)
+        }
+        defines = tracked.intersection(defined.get(path, ()))
+        if path not in asking:
+            events: Sequence[Directive] = defining(index.events, defines, includes)
+        elif index.brief:
+            events = deciding(index.events, derived, tracked, includes)
+        else:
+            events = index.events
+        once = path if index.once == "#pragma" else index.once
+        found[path] = Program(events, index.settled, once, includes, defines, path in asking)
+    return _shortened(found, inner)
 
 
-def _run(path: str, program: _Program, table: MacroTable, compiler: Compiler, evaluator: Evaluator) -> _Ran:
-    """What the tracked macros of a file are, given the table so far."""
-    environment = Environment(compiler, table.outside(path, compiler))
-    for _ in Walk(environment, evaluator, program.settled).chains(program.events):
-        pass
-    exports = {name: Export(state, environment.local_via[name]) for name, state in environment.local.items()}
-    return _Ran(exports, environment.asked)
+def _shortened(programs: Mapping[str, Program], inner: Collection[str]) -> dict[str, Program]:
+    """The programs without headers that do nothing but include others: these are read instead."""
+    passing = {
+        path: [way[0][0] for way in program.includes.values()]
+        for path, program in programs.items()
+        if not program.defines and not program.is_asking and all(e.start in program.includes for e in program.events)
+        if all(len(way) == 1 for way in program.includes.values())
+    }
+    instead: dict[str, list[str]] = {}
+    for path in inner_first(passing):  # in a circle of such, one is left that is read for itself
+        if all(file in instead or file not in passing for file in passing[path]):
+            instead[path] = list(dict.fromkeys(f for file in passing[path] for f in instead.get(file, [file])))
+
+    def shortened(ways: Sequence[Sequence[str]]) -> list[list[str]]:
+        return [[f for file in way for f in instead.get(file, [file])] for way in ways]
+
+    return {
+        path: replace(program, includes={at: shortened(ways) for at, ways in program.includes.items()})
+        for path, program in programs.items()
+        if path not in instead or path not in inner
+    }
+
+
+def _is_meant(path: str, text: str, files: Sequence[str]) -> bool:
+    """Whether an include means scanned files: <mma.h> is the toolkit's, not the one in some folder of the project."""
+    return (
+        not text.startswith("<") or "/" in text or any(f.rpartition("/")[0] == path.rpartition("/")[0] for f in files)
+    )
+
+
+def _including(matters: frozenset[str], meant: Mapping[str, Mapping[str, Sequence[str]]]) -> set[str]:
+    """These files, and those that include one of them, directly or not."""
+    users: dict[str, list[str]] = {}
+    for path, includes in meant.items():
+        for files in includes.values():
+            for file in files:
+                users.setdefault(file, []).append(path)
+    queue = sorted(matters)
+    found = set(queue)
+    for path in queue:
+        for user in users.get(path, ()):
+            if user not in found:
+                found.add(user)
+                queue.append(user)
+    return found
+
+
+def _lacking(indexes: Mapping[str, DirectiveIndex], meant: Mapping[str, Mapping[str, Sequence[str]]]) -> frozenset[str]:
+    """The files that include a header of their own project that was not scanned: it may define anything of it."""
+    return frozenset(
+        path
+        for path, index in indexes.items()
+        if any(
+            e.name in INCLUDES and e.text.startswith('"') and not meant[path][included(e.text)] for e in index.events
+        )
+    )
+
+
+def _contexts(
+    programs: Mapping[str, Program],
+    table: MacroTable,
+    own: frozenset[str],
+    inner: set[str],
+    open_: set[str],
+    compiler: Compiler,
+    evaluator: Evaluator,
+) -> dict[str, Context]:
+    """How every asking file is read. `own`: macros that only the project sets, `inner`: files that are included,
+    `open_`: units that may be more.
+    """
+
+    known: dict[str, State] = {}
+
+    def start(path: str) -> Lookup:
+        version = compiler.cuda_version() if table.includes.names(path, _CUDA_H) else compiler.unknown(CUDA_VERSION)
+
+        def state(name: str) -> State:
+            found = known.get(name)
+            if found is None:
+                settled = compiler.undefined if name in own or name.startswith("#") else compiler.unknown(name)
+                found = version if name == CUDA_VERSION else compiler.state(name) or settled
+                if name != CUDA_VERSION:
+                    known[name] = found
+            return found
+
+        return state
+
+    units = Units(programs, compiler, evaluator)
+    read = {path: units.read(path, start(path)) for path in programs if path not in inner or path.endswith(_UNITS)}
+    for path in programs:  # what is only included in a circle begins anywhere
+        if not units.has_read(path):
+            read[path] = units.read(path, start(path))
+    defined = _defined_by(read.values())
+    for path, reading in read.items():
+        lacking = (
+            [n for n in reading.asked if n in defined and n in own and n not in table.guards] if path in open_ else []
+        )
+        elsewhere = {n: _elsewhere(n, defined[n], compiler) for n in lacking if n not in reading.changes}
+        if elsewhere:
+            units.take(units.read(path, _with(elsewhere, start(path))))
+        else:
+            units.take(reading)
+    return units.contexts()
+
+
+def _with(states: Mapping[str, State], others: Lookup) -> Lookup:
+    """Looks up a macro among these, else among the others."""
+    return lambda name: states.get(name) or others(name)
+
+
+def _defined_by(units: Iterable[Reading]) -> dict[str, list[State]]:
+    """What the units have made of each macro."""
+    found: dict[str, dict[State, None]] = {}
+    for unit in units:
+        for name, state in unit.changes.items():
+            found.setdefault(name, {})[state] = None
+    return {name: list(states) for name, states in found.items()}
+
+
+def _elsewhere(name: str, states: Sequence[State], compiler: Compiler) -> State:
+    """What a macro may be before a header that nobody is known to include: what some unit makes of it, or nothing."""
+    everything = compiler.everything
+    if len(states) > _MOST_STATES:
+        return open_state(name, everything, hidden=True)
+    conds = alternatives(f"{name} elsewhere", len(states) + 1, everything, (name,))
+    return chosen(name, list(zip(conds, [*states, compiler.undefined], strict=True)))

@@ -49,7 +49,8 @@ class Conditional:
 class Settled:
     """What the layout of a file says of conditions, by the offset of their directives."""
 
-    guards: frozenset[int] = frozenset()  # true when the file is first read
+    guards: frozenset[int] = frozenset()  # of the conditional around the whole file that keeps it from being read twice
+    guard: str = ""  # the name that it asks for
     required: frozenset[int] = frozenset()  # every other arm of the chain is an #error
     refused: frozenset[int] = frozenset()  # an #error beside a required arm
 
@@ -113,16 +114,41 @@ def settled(directives: Sequence[Directive]) -> Settled:
             if len(working) == 1 and len(arms) > 1 and arms[-1][0].name == "else":
                 required.update(working)
                 refused.update(arm.start for arm, fails in arms if fails)
-    return Settled(include_guards(directives), frozenset(required), frozenset(refused))
+    whole = file_guard(directives)
+    guards = frozenset() if whole is None else frozenset({whole.start})
+    return Settled(guards, guarded_name(whole) if whole else "", frozenset(required), frozenset(refused))
+
+
+def file_guard(directives: Sequence[Directive]) -> Directive | None:
+    """The `#ifndef X` around the whole file that begins with `#define X`; None if there is none."""
+    code = _code(directives)
+    if len(code) < 3 or code[0].start not in include_guards(directives):
+        return None
+    depth = 0
+    for position, directive in enumerate(code):
+        depth += (directive.name in OPENERS) - (directive.name == "endif")
+        if depth == 0:
+            return code[0] if position == len(code) - 1 else None
+    return None
+
+
+def guarded_name(directive: Directive) -> str:
+    """The name that `#ifndef X` or `#if !defined(X)` asks for; empty for another condition."""
+    if directive.name == "ifndef":
+        return defined_name(directive.text)
+    text = directive.text.replace(" ", "")
+    if directive.name == "if" and text.startswith("!defined"):
+        return text[len("!defined") :].strip("()")
+    return ""
 
 
 def include_guards(directives: Sequence[Directive]) -> frozenset[int]:
-    """The offsets of the conditionals that only keep text from being read twice: true when a file is first read.
+    """The offsets of the conditionals that only keep text from being read twice: nobody else defines what they ask for.
 
     Either `#ifndef X` around the whole file that begins with `#define X`, or the same anywhere if X is defined as
     nothing (`#define USE_X 1` may well be the default of a flag), for the first time, and more than that follows.
     """
-    code = [d for d in directives if d.name in CONDITIONALS or d.name in _DEFINING]
+    code = _code(directives)
     found: set[int] = set()
     first: dict[str, Directive] = {}
     open_: list[tuple[Directive, Directive | None]] = []  # what opens, and the definition if it may be a guard
@@ -140,12 +166,17 @@ def include_guards(directives: Sequence[Directive]) -> frozenset[int]:
     return frozenset(found)
 
 
+def _code(directives: Sequence[Directive]) -> list[Directive]:
+    """The directives that may guard, and those that stand within or beside."""
+    return [d for d in directives if d.name in CONDITIONALS or d.name in _DEFINING]
+
+
 def _guarding(code: Sequence[Directive], position: int) -> Directive | None:
     """The definition that follows if it is of the macro that a conditional asks not to be defined."""
     opening, following = code[position], code[position + 1] if position + 1 < len(code) else None
-    if opening.name not in ("ifndef", "if") or following is None or following.name != "define":
+    if following is None or following.name != "define":
         return None
-    name = _guarded(opening)
+    name = guarded_name(opening)
     return following if name and defined_name(following.text) == name else None
 
 
@@ -156,12 +187,3 @@ def _first_definitions(code: Sequence[Directive]) -> dict[str, Directive]:
         if directive.name in _DEFINING:
             found.setdefault(defined_name(directive.text), directive)
     return found
-
-
-def _guarded(directive: Directive) -> str:
-    if directive.name == "ifndef":
-        return defined_name(directive.text)
-    text = directive.text.replace(" ", "")
-    if text.startswith("!defined"):
-        return text[len("!defined") :].strip("()")
-    return ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from hashlib import blake2b
 from typing import NamedTuple
 
-from archscan.frontends.cuda.preprocessor.macros import Definition
+from archscan.frontends.cuda.preprocessor.macros import OF, Definition
 
 _OPERATORS = {
     "and": "&&",
@@ -49,13 +50,14 @@ class Number(NamedTuple):
 
 @lru_cache(maxsize=65536)
 def tokens(text: str) -> tuple[str, ...]:
-    """The tokens of a condition or macro body, `and` and its like as operators, `__has_x(...)` as one name."""
+    """The tokens of a condition or macro body, `and` and its like as operators, each `__has_x(...)` as a name."""
     return tuple(_spelled(match) for match in _TOKEN.finditer(text))
 
 
 def _spelled(match: re.Match[str]) -> str:
-    word = match["has"] or match[0]
-    return _OPERATORS.get(word, word)
+    if match["has"]:  # one name for what it asks: two files of which one is there may not be mixed up
+        return f"{match['has']}{OF}{blake2b(match[0].encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+    return _OPERATORS.get(match[0], match[0])
 
 
 def is_word(text: str) -> bool:
@@ -72,7 +74,7 @@ def names_in(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=65536)
 def mentioned(definition: Definition) -> tuple[str, ...]:
     """The macro names in a definition's body, its own parameters left out."""
-    names = names_in(definition.body)
+    names = () if definition.mark else names_in(definition.body)
     if not definition.params:
         return names
     return tuple(name for name in names if name not in definition.params)

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from archscan.frontends.cuda.liveness import Point
-from archscan.frontends.cuda.preprocessor.conditions import Answer, Evaluator, condition_text
-from archscan.frontends.cuda.preprocessor.directives import OPENERS, Directive
-from archscan.frontends.cuda.preprocessor.environment import Compiler, names_architecture
+from archscan.frontends.cuda.preprocessor.conditions import Evaluator, condition_text
+from archscan.frontends.cuda.preprocessor.directives import INCLUDES, OPENERS, Directive
+from archscan.frontends.cuda.preprocessor.environment import Compiler
 from archscan.frontends.cuda.preprocessor.macros import (
-    INHERITED,
     UNDEFINED,
     Definition,
     State,
     defined_name,
     parse_define,
     redefined,
-    replaced,
-    resolved,
     uniform,
 )
-from archscan.frontends.cuda.preprocessor.macros import (
-    UNKNOWN as MAYBE,
-)
 from archscan.frontends.cuda.preprocessor.structure import Settled
+from archscan.model.condition import Cond, atoms, both, either, possibly, restricted, surely, without
 from archscan.model.gate import Via
-from archscan.model.truth import UNKNOWN, Truth, always
 
 _TRUST = {Via.FILE: 0, Via.INCLUDES: 1, Via.PROJECT_TABLE: 2}
 
@@ -38,76 +31,52 @@ def weaker(one: Via, other: Via) -> Via:
     return one if _TRUST[one] >= _TRUST[other] else other
 
 
-class Outside:
-    """What a file takes from elsewhere. This one knows nothing."""
-
-    def state(self, name: str, touched: bool) -> tuple[State, Via] | None:
-        """The state of a macro before the file says anything of it. `touched`: it is asked for only after that."""
-        return None
-
-    def behind(self, name: str) -> tuple[str, ...]:
-        """The names that a macro hangs on where it is unknown."""
-        return (name,)
+Base = Callable[[str], tuple[State, Via]]
+"""What a macro is before a file says anything, and what that rests on."""
 
 
 class Environment:
     """The macros at one point of a file."""
 
-    def __init__(self, compiler: Compiler, outside: Outside) -> None:
+    def __init__(self, compiler: Compiler, base: Base) -> None:
         self.compiler = compiler
-        self.outside = outside
         self.local: dict[str, State] = {}
-        self.local_via: dict[str, Via] = {}
-        self._inherited = uniform(INHERITED, compiler.everything)
-        self._base: dict[str, tuple[State, Via]] = {}
+        self._local_via: dict[str, Via] = {}
+        self._base = base
+        self.before: dict[str, tuple[State, Via]] = {}  # what has been asked for before the file said anything of it
 
     def lookup(self, name: str) -> State:
         """The state of a macro here."""
-        if name in self.local:
-            local = self.local[name]
-            return resolved(local, self.base(name)[0]) if local.where(INHERITED) else local
-        return self.base(name)[0]
-
-    def is_architectural(self, name: str) -> bool:
-        """Whether what is unknown of a macro is a matter of the architecture, and no flag that a build sets."""
-        elsewhere = self.compiler.is_architectural_elsewhere
-        return names_architecture(name) or any(elsewhere(flag) for flag in self.outside.behind(name))
+        found = self.local.get(name)
+        return self._before(name)[0] if found is None else found
 
     def via(self, name: str) -> Via:
         """What that state rests on."""
-        local = self.local.get(name)
-        if local is None:
-            return self.base(name)[1]
-        via = self.local_via.get(name, Via.FILE)
-        return weaker(via, self.base(name)[1]) if local.where(INHERITED) else via
+        return self._local_via.get(name, Via.INCLUDES) if name in self.local else self._before(name)[1]
 
-    def base(self, name: str) -> tuple[State, Via]:
-        """The state before the file says anything."""
-        found = self._base.get(name)
+    def _before(self, name: str) -> tuple[State, Via]:
+        found = self.before.get(name)
         if found is None:
-            settled = self.compiler.state(name)
-            if settled is None:
-                found = self.outside.state(name, name in self.local) or (self.compiler.unknown, Via.FILE)
-            else:
-                found = (settled, Via.FILE)
-            self._base[name] = found
+            found = self.before[name] = self._base(name)
         return found
 
-    @property
-    def asked(self) -> frozenset[str]:
-        """The macros that were asked for before the file said anything of them."""
-        return frozenset(self._base)
-
-    def define(self, name: str, definition: Definition, live: Truth, via: Via, once: int = 0) -> None:
-        """Takes note of a `#define` or `#undef` (UNDEFINED) in a region that is live so.
-
-        On `once` the region is dead only where the macro is defined already.
-        """
+    def define(self, name: str, definition: Definition, live: Cond, via: Via) -> None:
+        """Takes note of a `#define` or `#undef` (UNDEFINED) in a region that is live so."""
         if self.compiler.overrides(name):
             return
-        old = self.local.get(name, self._inherited)
-        self.local[name] = redefined(old, definition, live.yes, live.no, once)
-        self.local_via[name] = weaker(via, self.local_via.get(name, Via.FILE))
+        if live == self.compiler.everything:
+            self.set(name, uniform(definition, live), via)
+        elif live != 0:
+            self.set(name, redefined(name, self.lookup(name), definition, live), weaker(via, self.via(name)))
+
+    def take(self, states: Mapping[str, State]) -> None:
+        """Takes note of what an include has changed."""
+        self.local.update(states)
+
+    def set(self, name: str, state: State, via: Via) -> None:
+        """Takes note of what a macro is from here on."""
+        self.local[name] = state
+        self._local_via[name] = via
 
 
 class Stop(NamedTuple):
@@ -118,19 +87,15 @@ class Stop(NamedTuple):
 
 
 _NOWHERE = Stop(0, 0)
-_BLANKS = re.compile(r"\s+")
 
 
 class ArmTruth(NamedTuple):
-    """Where an arm is live, and why that is not known where it is not."""
+    """Where an arm is live: by its own condition, and effectively."""
 
     event: Directive
     condition: str
-    own: Truth
-    truth: Truth
-    assumed: Truth
-    unknowns: tuple[str, ...]
-    assumes: tuple[str, ...]
+    own: Cond
+    when: Cond
     via: Via
     end: Stop
 
@@ -140,7 +105,7 @@ class ChainTruth(NamedTuple):
 
     start: int
     arms: tuple[ArmTruth, ...]
-    reach: Truth | None  # None = always
+    reach: Cond
 
 
 @dataclass(slots=True)
@@ -148,20 +113,12 @@ class _Frame:
     """A conditional while it is open. What is said of the current arm changes from arm to arm."""
 
     start: int
-    reach: Truth
-    possible: int  # where it may be reached
-    names: tuple[str, ...]  # behind what is unknown about the reach
+    reach: Cond
     via: Via
-    guard: bool
-    earlier: Truth  # own truths of the arms before the current one
+    earlier: Cond = 0  # where an arm before the current one is taken, wherever it is reached
     arms: list[ArmTruth] = field(default_factory=list)
     ends: list[Stop] = field(default_factory=list)
-    taken: int = 0  # where an earlier arm is assumed to be taken
-    stuck: int = 0  # where that hangs on the architecture and cannot be assumed
-    live: Truth = UNKNOWN  # of the current arm
-    live_possible: int = 0
-    live_names: tuple[str, ...] = ()
-    live_via: Via = Via.FILE
+    live: Cond = 0  # of the current arm
 
 
 class Walk:
@@ -172,174 +129,118 @@ class Walk:
         environment: Environment,
         evaluator: Evaluator,
         settled: Settled | None = None,
-        end: Stop | None = None,
+        end: Stop = _NOWHERE,
         needed: frozenset[str] | None = None,
+        included: Callable[[Directive, Cond, Via], bool] | None = None,
+        reached: Cond | None = None,
     ) -> None:
-        """`needed`: the macros whose definitions matter (None = all)."""
+        """`needed`: the macros whose definitions matter (None = all). `included` is told of every `#include`, and says
+        whether that changes any.
+        """
         self.environment = environment
         self.evaluator = evaluator
         self.settled = settled or Settled()
-        self.end = end or _NOWHERE
-        self.everything = evaluator.everything
+        self.end = end
         self.points: list[Point] = []
+        self._is_told = True
         self._needed = needed
-        self._answers: dict[str, tuple[Answer, Via]] = {}  # since the last definition
-        self._always = always(self.everything)
+        self._included = included
+        self.looked: set[str] = set()  # the macros that conditions rest on, or that are defined
+        self._answers: dict[str, tuple[Cond, Via]] = {}  # since the last definition
+        self._around: Cond = evaluator.everything if reached is None else reached
         self._frames: list[_Frame] = []
+        if reached is not None:
+            self.points.append(Point(0, reached, Via.PROJECT_TABLE))
 
     def chains(self, events: Sequence[Directive]) -> Iterator[ChainTruth]:
         """Every conditional as it closes; what is still open at the end of the file closes there."""
         for event in events:
-            if event.name in OPENERS:
-                self._open(event)
-            elif event.name in ("define", "undef"):
+            name = event.name
+            if name in OPENERS:
+                self._frames.append(_Frame(event.start, self.live, self._via))
+                self._arm(self._frames[-1], event)
+            elif name in ("define", "undef"):
                 self._define(event)
-            elif event.name == "endif":
-                if self._frames:
+            elif name == "endif":
+                if self._frames and not self._is_told:
+                    self._frames.pop()
+                elif self._frames:
                     yield self._close(Stop(event.start, event.line))
-            elif event.name.startswith("el") and self._frames:
+            elif name in INCLUDES:
+                if self._included is not None and self._included(event, self.live, self._via):
+                    self._answers.clear()
+            elif name.startswith("el") and self._frames:
                 self._frames[-1].ends.append(Stop(event.start, event.line))
                 self._arm(self._frames[-1], event)
-        while self._frames:
+        while self._frames and self._is_told:
             yield self._close(self.end)
 
-    @property
-    def live(self) -> Truth:
-        """Where the current point is live."""
-        return self._frames[-1].live if self._frames else self._always
+    def run(self, events: Sequence[Directive]) -> None:
+        """Goes through the directives for what they do to the macros alone."""
+        self._is_told = False
+        for _ in self.chains(events):
+            pass
 
-    def _open(self, event: Directive) -> None:
-        guard = event.start in self.settled.guards
-        none = Truth(0, self.everything)
-        if self._frames:
-            o = self._frames[-1]
-            frame = _Frame(event.start, o.live, o.live_possible, o.live_names, o.live_via, guard, none)
-        else:
-            frame = _Frame(event.start, self._always, self.everything, (), Via.FILE, guard, none)
-        self._frames.append(frame)
-        self._arm(frame, event)
+    @property
+    def live(self) -> Cond:
+        """Where the current point is live."""
+        return self._frames[-1].live if self._frames else self._around
+
+    @property
+    def _via(self) -> Via:
+        return self._frames[-1].via if self._frames else Via.FILE
 
     def _close(self, end: Stop) -> ChainTruth:
         frame = self._frames.pop()
         frame.ends.append(end)
-        if self._frames:
-            outer = self._frames[-1]
-            self.points.append(Point(end.offset, outer.live, outer.live_possible, outer.live_names, outer.live_via))
-        else:
-            self.points.append(Point(end.offset, self._always, self.everything, (), Via.FILE))
-        reach = None if frame.reach == self._always else frame.reach
+        self.points.append(Point(end.offset, self.live, self._via))
         arms = tuple(ArmTruth(*arm[:-1], e) for arm, e in zip(frame.arms, frame.ends, strict=True))
-        return ChainTruth(frame.start, arms, reach)
+        return ChainTruth(frame.start, arms, frame.reach)
 
     def _define(self, event: Directive) -> None:
-        if self._needed is not None and defined_name(event.text) not in self._needed:
+        name = defined_name(event.text)
+        if not name or (self._needed is not None and name not in self._needed):
             return
         self._answers.clear()
-        via = self._frames[-1].live_via if self._frames else Via.FILE
-        if event.name == "undef":
-            name = defined_name(event.text)
-            if name:
-                self.environment.define(name, UNDEFINED, self.live, via)
-            return
-        parsed = parse_define(event.text)
+        self.looked.add(name)
+        parsed = parse_define(event.text) if event.name == "define" else (name, UNDEFINED)
         if parsed:
-            self.environment.define(*parsed, self.live, via, self._once(parsed[0]))
-
-    def _once(self, name: str) -> int:
-        """Where `#ifndef X` is all that may keep `#define X` from being read: X is defined after it in any case."""
-        if self.live.unknown(self.everything) == 0:
-            return 0
-        mask, asked = self.everything, False
-        for frame in self._frames:
-            if len(frame.arms) == 1 and _is_missing(frame.arms[0].condition, name):
-                asked = True
-                continue
-            earlier = Truth(0, self.everything)
-            for arm in frame.arms[:-1]:
-                earlier = earlier | arm.own
-            mask &= (frame.arms[-1].own & ~earlier).yes
-        return mask if asked else 0
+            self.environment.define(*parsed, self.live, self._via)
 
     def _arm(self, frame: _Frame, event: Directive) -> None:
         condition = "" if event.name == "else" else condition_text(event.name, event.text)
-        answer, via = (Answer(self._always), Via.FILE) if frame.guard or not condition else self._answer(condition)
-        if answer.blame and (event.start in self.settled.required or event.start in self.settled.refused):
-            answer = self._required(event, condition, answer)
-        via = weaker(via, frame.live_via if frame.arms else frame.via)
-        own = answer.truth
-        truth = frame.reach & own & ~frame.earlier
-        names = frame.live_names if frame.arms else frame.names
-        if answer.blame:
-            names = tuple(dict.fromkeys((*names, *answer.unknowns(self.everything))))
-        self._record(frame, event, condition, answer, truth, names, via)
-        frame.live, frame.live_via, frame.live_names = truth, via, names
-        frame.live_possible = frame.possible & ~own.no & ~frame.earlier.yes
-        frame.earlier = frame.earlier | own
-        self.points.append(Point(event.end, truth, frame.live_possible, names, via))
+        own: Cond = self.evaluator.everything
+        via = Via.FILE
+        if condition and event.start not in self.settled.guards:
+            own, via = self._answer(condition)
+            if not isinstance(own, int):
+                own = self._required(event, own)
+        frame.via = weaker(via, frame.via)
+        frame.live = without(both(frame.reach, own), frame.earlier)
+        frame.earlier = either(frame.earlier, own)
+        if not self._is_told:
+            return
+        frame.arms.append(ArmTruth(event, condition, own, frame.live, frame.via, _NOWHERE))
+        self.points.append(Point(event.end, frame.live, frame.via))
 
-    def _answer(self, condition: str) -> tuple[Answer, Via]:
+    def _answer(self, condition: str) -> tuple[Cond, Via]:
         found = self._answers.get(condition)
         if found is None:
             answer = self.evaluator.answer(condition, self.environment.lookup)
+            self.looked.update(answer.names)
             via = Via.FILE
-            for name in answer.names:
+            for name in answer.names if self._is_told else ():
                 via = weaker(via, self.environment.via(name))
-            found = self._answers[condition] = (answer, via)
+            found = self._answers[condition] = (answer.when, via)
         return found
 
-    def _required(self, event: Directive, condition: str, answer: Answer) -> Answer:
-        """The answer if every other arm is an #error, or this one is and all others but one.
+    def _required(self, event: Directive, own: Cond) -> Cond:
+        """The condition if every other arm is an #error, or this one is and all others but one.
 
         Whatever compiles takes the arm that works: if flags that nobody sets lead there, nothing else can be meant.
         """
-        open_ = answer.truth.unknown(self.everything)
-        open_ &= ~self._architectural(answer, open_)
-        unset = self.evaluator.answer(condition, self._unset).truth
-        yes = answer.truth.yes | (open_ & unset.yes if event.start in self.settled.required else 0)
-        no = answer.truth.no | (open_ & unset.no if event.start in self.settled.refused else 0)
-        return replace(answer, truth=Truth(yes, no))
-
-    def _unset(self, name: str) -> State:
-        """The state of a macro if what nobody is known to define is not defined."""
-        state = self.environment.lookup(name)
-        return replaced(state, MAYBE, UNDEFINED) if state.where(MAYBE) else state
-
-    def _record(
-        self,
-        frame: _Frame,
-        event: Directive,
-        condition: str,
-        answer: Answer,
-        truth: Truth,
-        names: tuple[str, ...],
-        via: Via,
-    ) -> None:
-        """Adds the arm, with its truth where what is unknown and not architectural is taken as met."""
-        own = answer.truth
-        open_ = own.unknown(self.everything)
-        stuck = self._architectural(answer, open_) if open_ else 0
-        met = own.yes if self._decides_alone(own) else own.yes | open_ & ~stuck
-        yes = frame.possible & met & ~frame.taken & ~frame.stuck
-        no = self.everything & ~(frame.possible & (met | stuck) & ~frame.taken)
-        undecided = truth.unknown(self.everything)
-        unknowns, assumes = names if undecided else (), names if undecided & (yes | no) else ()
-        frame.arms.append(ArmTruth(event, condition, own, truth, Truth(yes, no), unknowns, assumes, via, _NOWHERE))
-        frame.taken |= yes
-        frame.stuck |= frame.possible & stuck
-
-    def _decides_alone(self, own: Truth) -> bool:
-        """Whether a flag lets everybody in whom the architecture does not (`< 900 || NO_BF16`): taken as not set."""
-        device = self.environment.compiler.universe.device
-        return bool(own.yes & device and own.unknown(device)) and not own.no & device
-
-    def _architectural(self, answer: Answer, open_: int) -> int:
-        """The part of what is unknown that hangs on the architecture itself and so cannot be assumed."""
-        stuck = 0
-        for name, mask in answer.blame:
-            if mask & open_ & ~stuck and self.environment.is_architectural(name):
-                stuck |= mask & open_
-        return stuck
-
-
-def _is_missing(condition: str, name: str) -> bool:
-    return _BLANKS.sub("", condition) in (f"!defined({name})", f"!defined{name}")
+        required, refused = event.start in self.settled.required, event.start in self.settled.refused
+        if not required and not refused:
+            return own
+        unset = restricted(own, {a: False for a in atoms(own) if a.name.startswith("defined(") and a.kind == "flag"})
+        return either(own, surely(unset)) if required else both(own, possibly(unset))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.gates.effects import block_effect
-from archscan.frontends.python.gates.notes import images_in, quirk_in, shared_bytes
+from archscan.frontends.python.gates.notes import images_in, shared_bytes
 from archscan.frontends.python.interpreter.conditions import Answer, always, deciding, focus, met, passed
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.names import lookup
@@ -220,7 +220,7 @@ def arm_notes(
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
     found: list[tuple[str, str]] = []
     for index, (_, block, _) in enumerate(parts):
-        images = images_in(scan.words(block))
+        images = images_in(text(block))
         if images:
             found.append((f"images:{index}", images))
         if function is not None:
@@ -228,11 +228,6 @@ def arm_notes(
             if size is not None:
                 found.append((f"smem_bytes:{index}", str(size)))
     return tuple(found)
-
-
-def quirk_of(scan: ModulePass, node: Node, path: list[Node]) -> tuple[tuple[str, str], ...]:
-    words = quirk_in(words_near(scan, node, path))
-    return (("quirk", words),) if words else ()
 
 
 def words_near(scan: ModulePass, node: Node, path: list[Node]) -> str:

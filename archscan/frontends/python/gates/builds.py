@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,17 @@ from tree_sitter import Node
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
-from archscan.frontends.build.images import Image, entry_images, flag_images, loaded_by, suffix_features
+from archscan.frontends.build.images import (
+    Image,
+    entry_images,
+    flag_images,
+    images_note,
+    loaded_by,
+    suffix_features,
+)
 from archscan.frontends.build.request import ARCH_NAME
 from archscan.frontends.python.gates.looped_flags import Looped, looped_flags
+from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.source.comments import said_above
 from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.syntax import arguments, is_prose, line_of, oneline, place, text
@@ -22,6 +30,7 @@ from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
+    from archscan.frontends.python.gates.module_pass import ModulePass
     from archscan.frontends.python.interpreter.evaluate import Interpreter
 
 _LARGEST = 300_000  # build scripts are short
@@ -58,8 +67,17 @@ def build_lists(interpreter: Interpreter, module: Module, catalog: Catalog, reco
         guard = _guard(node, catalog) if images else None
         if guard is not None:
             groups.setdefault(_holder(node), []).append(_Entry(node, images, guard))
+    defaults = [_with_branches(gate, [e for group in groups.values() for e in group]) for gate in defaults]
     flags = [gate for key, group in groups.items() if (gate := _flags(key[0], group, defaults, writer))]
     return [*defaults, *looped.values(), *flags]
+
+
+def _with_branches(gate: Gate, flags: list[_Entry]) -> Gate:
+    """A default with the chips that the build has flags for, where it only makes flags for those that it asks for."""
+    if not flags or any(not entry.asked for entry in flags):
+        return gate
+    made = sorted({image.target.sm for entry in flags for image in entry.images})
+    return replace(gate, extra=(*gate.extra, ("branches", " ".join(map(str, made)))))
 
 
 def _looped(interpreter: Interpreter, module: Module, writer: _Writer) -> dict[int, Gate]:
@@ -79,6 +97,16 @@ def _all_images(flags: list[Looped]) -> tuple[Image, ...]:
 def _may_ask(data: bytes) -> bool:
     """Whether a list of architectures may be given to a build: by the environment, or in a file that makes flags."""
     return b"ARCH" in data and (b"environ" in data or b"getenv" in data or _MAKES_CODE.search(data) is not None)
+
+
+def reached(scan: ModulePass, gate: Gate) -> Gate:
+    """A list with whom the refusals before it leave over: `if capability != (9, 0): raise` above `ARCH = "sm_90a"`."""
+    scan.interpreter.steps = 0
+    left = reach_of(scan, scan.module.descend(gate.place.start)).truth
+    if not left.no & scan.interpreter.lanes.all:
+        return gate
+    arms = tuple(replace(arm, truth=arm.truth & left, assumed=arm.assumed & left) for arm in gate.arms)
+    return replace(gate, arms=arms, reach=left)
 
 
 def with_build_lists(found: list[Gate], built: list[Gate]) -> list[Gate]:
@@ -335,6 +363,7 @@ class _Writer:
             near=near,
             symbols=(name,) if name else (),
             assumptions=("CUDA, not ROCm", "toolkit and libraries new enough", "environment variables unset"),
+            extra=(("images:0", images_note(images)),),
         )
 
     def _features(self, images: tuple[Image, ...], words: str, line: int) -> tuple[FeatureUse, ...]:

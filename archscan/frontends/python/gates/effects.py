@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from archscan.frontends.python.source.syntax import (
+    arguments,
     exit_call,
     field,
     if_arms,
@@ -72,13 +74,25 @@ def _ending(last: Node, before: list[Node]) -> Effect | None:
     if last.type == "raise_statement":
         return raised(last)
     if last.type == "return_statement":
-        return returned(last, works=any(_statement(s).does is Does.WORK for s in before))
+        told = [said for s in before if (said := _told(s)) is not None]
+        found = returned(last, works=any(_statement(s).does is Does.WORK and _told(s) is None for s in before))
+        return replace(found, message=told[-1]) if told and found.does is Does.REFUSES and not found.message else found
     if last.type in ("continue_statement", "break_statement"):
         return Effect(Does.SKIPS, line_of(last))
     if last.type == "assert_statement" and text(operands(last)[0]) == "False":
         return asserted(last)
     call = exit_call(last)
     return exited(call, before) if call is not None else None
+
+
+def _told(statement: Node) -> str | None:
+    """The text that a call written as a statement hands to somebody: `tell("not for this GPU")`; None if none."""
+    call = statement.named_children[0] if statement.type == "expression_statement" else None
+    if call is None or call.type != "call":
+        return None
+    given, _ = arguments(call)
+    found = template(given[0]) if given else None
+    return found if found is not None and " " in found.strip() else None
 
 
 def raised(node: Node) -> Effect:
@@ -265,6 +279,7 @@ def after(node: Node, siblings: list[Node]) -> list[Node]:
     return [s for s in siblings if s.start_byte >= node.end_byte]
 
 
+@lru_cache(maxsize=4096)  # blocks that nest are asked for again from every level
 def block_effect(block: Node) -> Effect:
     """The effect of a block."""
     return effect_of(statements(block))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.build.images import Image, flag_images, loaded_by, suffix_features
+from archscan.frontends.build.images import Image, flag_images, images_note, loaded_by, suffix_features
 from archscan.frontends.python.gates.definitions import definition
 from archscan.frontends.python.gates.lists import emit
 from archscan.frontends.python.interpreter.conditions import Answer
@@ -55,7 +55,8 @@ def _flags_gate(scan: ModulePass, path: list[Node], compiles: Node, value: Node)
         related = _definitions(scan, spot, frame)
         used = suffix_features(tuple(image for some, _ in images for image in some))
         rest = Effect(Does.SKIPS, line_of(spot))
-        emit(scan, Kind.BUILD_LIST, spot, own, rest, related, path, frame, Layer.JIT, compiles, used)
+        made = images_note(image for some, _ in images for image in some)
+        emit(scan, Kind.BUILD_LIST, spot, own, rest, related, path, frame, Layer.JIT, compiles, used, made)
     return any(some for some, _ in images)
 
 

@@ -18,15 +18,13 @@ from archscan.frontends.python.gates.arms import (
     layer_of,
     notes_on,
     overridden,
-    quirk_of,
     renames,
     varies,
     words_about,
 )
 from archscan.frontends.python.gates.definitions import at_definition, named_list
 from archscan.frontends.python.gates.effects import after, block_effect, caught, effect_of
-from archscan.frontends.python.gates.lists import names_targets
-from archscan.frontends.python.gates.notes import quirk_in
+from archscan.frontends.python.gates.lists import mixed_up, names_targets
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.gates.tables import asks_table
 from archscan.frontends.python.interpreter.conditions import Answer, arm_answers, conjunct_of, focus
@@ -102,8 +100,12 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
     for statement in ladder:
         answers += arm_answers(scan.interpreter, statement, frame)
         parts += [(condition, block, statement) for condition, block in if_arms(statement)]
+    mixed = None
     if not (varies(answers) if last else is_gate(scan, answers, [c for c, _, _ in parts], frame)):
-        return
+        mixed = mixed_up(scan, parts[0][0], frame) if len(parts) == 1 and parts[0][0] is not None else None
+        if mixed is None:
+            return
+        answers = [replace(answers[0], arch=True)]
     results = [_result(block) for _, block, _ in parts]
     behind = _behind(ladder, path)
     results += [_returned(behind[0])] if behind else []
@@ -124,6 +126,8 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         replace(arm, effect=_turned_away(_refusing(scan, arm.effect, block, frame), path))
         for arm, (_, block, _) in zip(arms, parts, strict=True)
     )
+    if mixed is not None:
+        arms = (replace(arms[0], own=mixed.truth),)
     rest = caught(_rest(ladder, path), path)
     if len(parts) == 1 and behind and _is_other_way(scan, parts[0][0], frame, arms[0].effect, effect_of(behind)):
         arms, rest = (_what_follows(scan, parts[0], behind, answers[0], reach, frame),), arms[0].effect
@@ -144,17 +148,19 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         near=words_about(scan, ladder[0], path, symbols_in(condition), related),
         symbols=symbols_in(condition),
         assumptions=ASSUMPTIONS,
-        extra=(*notes_on(scan, spot, frame), *arm_notes(scan, parts, path, frame), *quirk_of(scan, ladder[0], path)),
+        extra=(*_mixed_note(mixed), *notes_on(scan, spot, frame), *arm_notes(scan, parts, path, frame)),
     )
     if asks_table(scan, spot, frame):
         return
     asked = conjunct_of(condition, spot) if condition is not None else spot
     named = named_list(asked, frame, scan.interpreter)
     if named is not None and len(arms) == 1:
-        gate = at_definition(gate, named, spot)
-        quirk = quirk_in(gate.near)
-        gate = replace(gate, extra=(("quirk", quirk),) if quirk else ())
+        gate = replace(at_definition(gate, named, spot), extra=())
     scan.add(gate)
+
+
+def _mixed_note(mixed: Answer | None) -> tuple[tuple[str, str], ...]:
+    return (("mixed", "a pair is compared with numbers"),) if mixed is not None else ()
 
 
 _NEGATIONS = frozenset({"!=", "not in"})
@@ -281,14 +287,22 @@ def _behind(ladder: list[Node], path: list[Node]) -> list[Node]:
     block = path[-3] if len(path) > 2 else ladder[-1]
     if block.type not in ("block", "module") or not all(ends(b) for s in ladder for _, b in if_arms(s)):
         return []
-    return after(ladder[-1], statements(block)) or _behind_loop(path)
+    return after(ladder[-1], statements(block)) or _behind_block(path[:-2])
 
 
-def _behind_loop(path: list[Node]) -> list[Node]:
-    """What follows the loop that a ladder is the last of, for those that no round of it served."""
-    if len(path) < 5 or path[-4].type != "for_statement" or path[-5].type not in ("block", "module"):
-        return []
-    return after(path[-4], statements(path[-5]))
+_PASSED = frozenset({"if_statement", "elif_clause", "else_clause", "with_statement", "for_statement"})
+
+
+def _behind_block(path: list[Node]) -> list[Node]:
+    """What follows the block that a ladder ends: who took no arm goes on there, or behind the loop."""
+    for at in range(len(path) - 2, 0, -1):
+        if path[at].type not in _PASSED:
+            break
+        if path[at - 1].type in ("block", "module") and (behind := after(path[at], statements(path[at - 1]))):
+            return behind
+        if path[at - 1].type == "block" and path[at].type != "for_statement":
+            return _behind_block(path[:at])
+    return []
 
 
 def _next_rung(behind: list[Node]) -> Effect | None:

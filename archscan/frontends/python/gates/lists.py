@@ -11,7 +11,6 @@ from archscan.frontends.python.gates.arms import ASSUMPTIONS, words_near
 from archscan.frontends.python.gates.decisions import simple
 from archscan.frontends.python.gates.definitions import literal_of, said_beside
 from archscan.frontends.python.gates.effects import message_of, raised
-from archscan.frontends.python.gates.notes import images_in
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.gates.requirements import refusal_of
 from archscan.frontends.python.gates.skips import visit_mark
@@ -21,6 +20,7 @@ from archscan.frontends.python.interpreter.evaluate import Interpreter
 from archscan.frontends.python.interpreter.frames import Frame, Outcome, Raise
 from archscan.frontends.python.interpreter.knowledge import Requirement
 from archscan.frontends.python.interpreter.lanewise import compare, truth_of
+from archscan.frontends.python.interpreter.operations import is_capability
 from archscan.frontends.python.interpreter.values import (
     Capability,
     FuncV,
@@ -34,7 +34,7 @@ from archscan.frontends.python.interpreter.values import (
 from archscan.frontends.python.source.blocks import calls_in, scope_of, symbols_in
 from archscan.frontends.python.source.comments import names_in, said_in
 from archscan.frontends.python.source.modules import Module
-from archscan.frontends.python.source.syntax import arguments, docstring, inner, line_of, oneline, place, text
+from archscan.frontends.python.source.syntax import arguments, docstring, inner, line_of, oneline, operands, place, text
 from archscan.frontends.python.source.syntax import field as child
 from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Role, Scope
 from archscan.model.truth import Truth
@@ -166,6 +166,31 @@ def names_targets(values: Value, scan: ModulePass) -> bool:
     )
 
 
+def mixed_up(scan: ModulePass, condition: Node, frame: Frame) -> Answer | None:
+    """Whom a condition means that compares a pair with numbers, `get_device_capability() in (90, 120)`: true of nobody.
+
+    None where it is no such condition.
+    """
+    asked = inner(condition)
+    if asked.type == "not_operator":
+        meant = mixed_up(scan, operands(asked)[0], frame)
+        return ~meant if meant is not None else None
+    parts = operands(asked) if asked.type == "comparison_operator" else []
+    signs = {c.type for c in asked.children_by_field_name("operators")}
+    if len(parts) != 2 or not signs <= {"==", "!=", "in", "not in"}:
+        return None
+    mine, numbers = (scan.interpreter.evaluate(part, frame) for part in parts)
+    if not isinstance(numbers, tuple) and signs <= {"==", "!="}:
+        numbers = (numbers,)
+    pairs = [one for one, _ in scan.interpreter.lanes.groups(scan.interpreter.lanes.whole(mine))]
+    if not depends(mine) or not all(is_capability(pair) and isinstance(pair, tuple) for pair in pairs):
+        return None
+    if not isinstance(numbers, tuple) or not all(isinstance(n, int) for n in numbers):
+        return None
+    meant = admitted(scan.interpreter, numbers, "") if names_targets(numbers, scan) else None
+    return ~meant if meant is not None and signs & {"!=", "not in"} else meant
+
+
 def not_raised(scan: ModulePass, raises: list[Raise]) -> Answer:
     bad = 0
     for one in raises:
@@ -237,11 +262,11 @@ def _wrapped_raises(scan: ModulePass, call: Node, frame: Frame) -> list[Raise]:
 
 def emit(
     scan: ModulePass, kind: Kind, spot: Node, own: Answer, rest: Effect, related: tuple[Related, ...],
-    path: list[Node], frame: Frame, layer: Layer, guarded: Node, meant: tuple[str, ...] = (),
+    path: list[Node], frame: Frame, layer: Layer, guarded: Node, meant: tuple[str, ...] = (), made: str = "",
 ) -> None:  # fmt: skip
     """Adds the gate of a list: at the literal, or at the definition of the name that stands for it.
 
-    `meant` are features that nothing near speaks of.
+    `meant` are features that nothing near speaks of, `made` the images that are compiled.
     """
     is_list = kind not in (Kind.CHECK, Kind.BUILD_LIST)
     module, literal = literal_of(spot, frame, scan.interpreter) if is_list else (scan.module, inner(spot))
@@ -260,7 +285,6 @@ def emit(
         scope = Scope(text(name))
     near = f"{words_near(scan, guarded, path)} {said_beside(literal)}"
     near += " " + docstring(body) if body.type in ("function_definition", "class_definition") else ""
-    images = images_in(f"{near} {names_in(body)}")
     features = scan.features(f"{near} {said_in(body)} {names_in(body)} {scope.name if scope else ''}", guarded)
     features += tuple(FeatureUse(name, line_of(guarded), confidence="low") for name in meant)
     arm = Arm(
@@ -281,7 +305,7 @@ def emit(
         reach=reach.truth, related=tuple(dict.fromkeys((*notes, *scan.interpreter.trace)))[:12],
         near=near.strip()[:1200],
         symbols=symbols_in(spot), assumptions=ASSUMPTIONS,
-        extra=(("images:0", images),) if images else (),
+        extra=(("images:0", made),) if made else (),
     )  # fmt: skip
     scan.add(gate)
 

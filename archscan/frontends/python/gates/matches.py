@@ -9,20 +9,16 @@ from tree_sitter import Node
 from archscan.frontends.python.gates.arms import ASSUMPTIONS, arm_of, kind_of, layer_of, words_near
 from archscan.frontends.python.gates.effects import after, effect_of
 from archscan.frontends.python.gates.reach import reach_of
-from archscan.frontends.python.interpreter.conditions import Answer, always, answer, answer_of, met, passed
+from archscan.frontends.python.interpreter.conditions import Answer, always, answer_of, met, passed
 from archscan.frontends.python.interpreter.frames import Frame
-from archscan.frontends.python.interpreter.lanewise import compare
-from archscan.frontends.python.interpreter.values import Unknown, Value
+from archscan.frontends.python.interpreter.matching import case_truths, takes_all
 from archscan.frontends.python.source.blocks import ends, scope_of
 from archscan.frontends.python.source.syntax import field as child
-from archscan.frontends.python.source.syntax import inner, operands, statements, text
+from archscan.frontends.python.source.syntax import statements
 from archscan.model.gate import Arm, Does, Effect, Gate, Kind
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates.module_pass import ModulePass
-
-_LITERAL = ("integer", "string", "float", "none", "true", "false")
-_SEQUENCE = ("tuple_pattern", "list_pattern")
 
 
 def visit_match(scan: ModulePass, path: list[Node]) -> None:
@@ -34,9 +30,9 @@ def visit_match(scan: ModulePass, path: list[Node]) -> None:
         return
     scan.traced()
     frame = scan.frame(path)
-    subject = _subject(scan, subjects, frame)
-    cases = [c for c in body.named_children if c.type == "case_clause"]
-    answers = [_answer(scan, case, subject, frame) for case in cases]
+    found = list(case_truths(scan.interpreter, statement, frame))
+    cases = [case for case, _, _ in found]
+    answers = [answer_of(scan.interpreter, truth, case) for case, _, truth in found]
     if not any(a.arch and a.varies for a in answers):
         return
     reach = reach_of(scan, path)
@@ -52,75 +48,6 @@ def visit_match(scan: ModulePass, path: list[Node]) -> None:
     ))  # fmt: skip
 
 
-def _subject(scan: ModulePass, subjects: list[Node], frame: Frame) -> tuple[Value, ...] | Value:
-    """The value that is matched; the parts where a tuple is written out."""
-    node = inner(subjects[0])
-    parts = operands(node) if len(subjects) == 1 and node.type in ("tuple", "expression_list") else subjects
-    values = tuple(scan.interpreter.evaluate(part, frame) for part in parts)
-    return values if len(subjects) > 1 or node.type in ("tuple", "expression_list") else values[0]
-
-
-def _answer(scan: ModulePass, case: Node, subject: Value, frame: Frame) -> Answer:
-    """Whether a case is meant, by itself."""
-    patterns = [c for c in case.named_children if c.type == "case_pattern"]
-    if len(patterns) > 1:
-        found = _of_parts(scan, patterns, subject, frame)
-    else:
-        found = _of_pattern(scan, patterns[0], subject, frame) if patterns else always(scan.interpreter)
-    guard = child(case, "guard")
-    if guard is not None and operands(guard):
-        found = found & answer(scan.interpreter, operands(guard)[0], frame)
-    return found
-
-
-def _of_pattern(scan: ModulePass, pattern: Node, subject: Value, frame: Frame) -> Answer:
-    if _takes_all(pattern):
-        return always(scan.interpreter)
-    node = operands(pattern)[0] if pattern.type == "case_pattern" else pattern
-    if node.type == "as_pattern" and operands(node):
-        node = operands(node)[0]
-    if node.type == "union_pattern":
-        return _either([_of_pattern(scan, part, subject, frame) for part in operands(node)])
-    if node.type in _SEQUENCE:
-        return _of_parts(scan, operands(node), subject, frame)
-    if node.type == "case_pattern":
-        return _of_pattern(scan, node, subject, frame)
-    value = scan.interpreter.evaluate(node, frame) if node.type in _LITERAL else Unknown((text(node),))
-    return answer_of(scan.interpreter, compare(scan.interpreter.lanes, "==", subject, value), pattern)
-
-
-def _of_parts(scan: ModulePass, patterns: list[Node], subject: Value, frame: Frame) -> Answer:
-    """Whether each part of a capability is what the sequence of patterns asks for."""
-    found = always(scan.interpreter)
-    for number, pattern in enumerate(patterns):
-        if not _takes_all(pattern):
-            found = found & _of_pattern(scan, pattern, _part(scan, subject, number), frame)
-    return found
-
-
-def _part(scan: ModulePass, subject: Value, number: int) -> Value:
-    if isinstance(subject, tuple):
-        return subject[number] if number < len(subject) else Unknown(("match",))
-    return scan.interpreter.lanes.lift(
-        lambda v: v[number] if isinstance(v, tuple) and number < len(v) else Unknown(("match",)), subject
-    )
-
-
-def _takes_all(pattern: Node) -> bool:
-    """Whether it is `_` or a name that takes whatever comes."""
-    inside = pattern.named_children
-    if pattern.type != "case_pattern":
-        return text(pattern) == "_"
-    return not inside or (inside[0].type == "dotted_name" and len(inside[0].named_children) == 1)
-
-
-def _either(found: list[Answer]) -> Answer:
-    none = ~found[0]
-    for one in found[1:]:
-        none = none & ~one
-    return ~none
-
-
 def _arms(scan: ModulePass, cases: list[Node], answers: list[Answer], reach: Answer, frame: Frame) -> tuple[Arm, ...]:
     arms: list[Arm] = []
     left, earlier = reach, always(scan.interpreter)
@@ -128,7 +55,7 @@ def _arms(scan: ModulePass, cases: list[Node], answers: list[Answer], reach: Ans
         block, pattern = child(case, "consequence"), next(c for c in case.named_children if c.type == "case_pattern")
         if block is None:
             continue
-        if _takes_all(pattern) and child(case, "guard") is None:
+        if takes_all(pattern) and child(case, "guard") is None:
             arms.append(arm_of(scan, None, block, case, earlier, left, frame))
             break
         arms.append(arm_of(scan, pattern, block, case, own, left & met(scan.interpreter, own, pattern), frame))

@@ -36,7 +36,8 @@ from archscan.frontends.python.source.comments import names_in, said_in
 from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import line_of, operands, text
-from archscan.frontends.python.source.triggers import occurrences
+from archscan.frontends.python.source.triggers import LONGEST, occurrences
+from archscan.model.facts import Undecided
 from archscan.model.gate import FeatureUse, Gate, Kind
 
 _COMMON = frozenset(
@@ -46,6 +47,7 @@ _COMMON = frozenset(
 
 _KEY = re.compile(rb"""\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
 _DEEPEST = 400  # nodes around a place: a sum of thousands is as deep, and each of its terms would be gone down to
+_LONGEST_TOLD = 120  # characters of a line that was not understood
 
 
 @dataclass(eq=False)
@@ -58,9 +60,11 @@ class Found:
     queued: set[int] = field(default_factory=set)
     places: dict[str, list[int]] = field(default_factory=dict)
     entered: dict[tuple[int, int, int], Answer] = field(default_factory=dict)  # answers of arms, by where they are
+    # what leads to a statement: its block and itself, and how many places were known to ask for the target
+    reached: dict[tuple[int, int, int, int], Answer] = field(default_factory=dict)
     deep: list[tuple[int, int]] = field(default_factory=list)  # ranges that are nested too deeply to be read
     words: dict[tuple[int, int], str] = field(default_factory=dict)  # of arms
-    problems: list[str] = field(default_factory=list)
+    undecided: list[Undecided] = field(default_factory=list)
 
 
 class ModulePass:
@@ -100,9 +104,10 @@ class ModulePass:
             try:
                 self._visit(offset)
             except RecursionError:
-                line = self.module.data.count(b"\n", 0, offset) + 1
-                self.found.problems.append(f"nested too deeply to be read at line {line}")
+                self._give_up(offset, "nested too deeply to be read")
         self._add_unanswered()
+        for offset in self.module.index.overlong:
+            self._give_up(offset, f"a line of more than {LONGEST:,} bytes")
         return sorted(self.found.gates.values(), key=lambda g: (g.path, g.place.start, g.kind))
 
     def _add_unanswered(self) -> None:
@@ -126,6 +131,13 @@ class ModulePass:
                 self.found.queue.append(offset)
                 insort(self.offsets, offset)
 
+    def _give_up(self, offset: int, reason: str) -> None:
+        """Notes the line of an offset as not understood."""
+        data = self.module.data
+        start, end = data.rfind(b"\n", 0, offset) + 1, data.find(b"\n", offset)
+        line = data[start : end if end >= 0 else len(data)].strip()[:_LONGEST_TOLD].decode("utf-8", "replace")
+        self.found.undecided.append(Undecided(data.count(b"\n", 0, offset) + 1, line, reason))
+
     def _visit(self, offset: int) -> None:
         if any(start <= offset < end for start, end in self.found.deep):
             return
@@ -135,6 +147,8 @@ class ModulePass:
             deep = path[_DEEPEST]
             self.found.deep.append((deep.start_byte, deep.end_byte))
             raise RecursionError
+        if any(node.type == "ERROR" for node in path):
+            self._give_up(offset, "not valid Python")
         self._spread_from(path)
         for i in range(len(path) - 1, 0, -1):
             handler = _VISITORS.get(path[i - 1].type)

@@ -17,19 +17,13 @@ if TYPE_CHECKING:
     from archscan.frontends.python.interpreter.frames import Frame
     from archscan.frontends.python.source.modules import Module
 
-_IMAGE = re.compile(r"(?<![A-Za-z0-9])(?:code=)?(?:sm_?|compute_)(\d{2,3})([af])(?![A-Za-z0-9])")
-_BINARY = re.compile(
-    r"cubin|fat-?bin|pre-?built|pre-?compiled|\bcompiled for\b|\bimages?\b|gencode|\bbuilt for\b", re.I
+_IMAGE_FILE = re.compile(
+    r"[\"'][^\"'\n]*?(?<![A-Za-z0-9])sm_?(\d{2,3})([af])(?![A-Za-z0-9])[^\"'\n]*\.(?:cubin|fatbin)[\"']"
 )
 _WITHOUT = re.compile(
     r"(?i)\b(?:(?:without|no|not using|instead of)\s+[\w-]+|(?:must not|never|cannot)\b[^.;,()]*)"
 )  # what is named because it is not used
 _SHARED = re.compile(r"smem|shared_?mem", re.I)
-_QUIRK = re.compile(
-    r"(?:work[\s-]?around|quirk|picky|wants? [^.]{0,60}multiple|hardware bug|driver bug|library bug|erratum|misbehav"
-    r"|\b(?:hang|crash|fault|corrupt)(?:s|es|ed)?\b)",
-    re.I,
-)
 
 
 def features_in(recogniser: Recogniser, words: str, line: int) -> tuple[FeatureUse, ...]:
@@ -38,17 +32,9 @@ def features_in(recogniser: Recogniser, words: str, line: int) -> tuple[FeatureU
     return tuple(FeatureUse(f, line, confidence="low") for f in recogniser.in_words(meant)) if meant.strip() else ()
 
 
-def images_in(words: str) -> str:
-    """The compiled images that words name: "sm_100a sm_103a"; nothing if they do not speak of binaries."""
-    if not _BINARY.search(words):
-        return ""
-    return " ".join(dict.fromkeys(f"sm_{sm}{suffix}" for sm, suffix in _IMAGE.findall(_WITHOUT.sub(" ", words))))
-
-
-def quirk_in(words: str) -> str:
-    """The words that call something a work-around, or nothing."""
-    match = _QUIRK.search(words)
-    return match[0].strip() if match else ""
+def images_in(code: str) -> str:
+    """The compiled images whose files code names in its literals: `"gemm_sm_100a.cubin"` is "sm_100a"."""
+    return " ".join(dict.fromkeys(f"sm_{sm}{suffix}" for sm, suffix in _IMAGE_FILE.findall(code)))
 
 
 def shared_bytes(interpreter: Interpreter, module: Module, frame: Frame, selector: Node, block: Node) -> int | None:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 def reach_of(scan: ModulePass, path: list[Node]) -> Answer:
     """What the enclosing arms and the early exits before the statement leave over."""
-    result = always(scan.interpreter)
-    for i in range(len(path) - 1):
+    result, begin = _known_reach(scan, path)
+    whole = scan.interpreter.cut_short
+    for i in range(begin, len(path) - 1):
         node, below = path[i], path[i + 1]
         if node.type in ("function_definition", "class_definition", "lambda"):
             result = _constructed(scan, node, path[:i])
@@ -31,7 +32,24 @@ def reach_of(scan: ModulePass, path: list[Node]) -> Answer:
             result = result & _matched(scan, node)
         elif node.type == "block":
             result = result & _survived(scan, node, below.start_byte, path[: i + 1])
+            if whole == scan.interpreter.cut_short:
+                scan.found.reached[_statement_key(scan, node, below)] = result
     return result
+
+
+def _known_reach(scan: ModulePass, path: list[Node]) -> tuple[Answer, int]:
+    """The answer for the innermost statement around that was asked for before, and where the path goes on from it."""
+    for i in range(len(path) - 2, -1, -1):
+        if path[i].type == "block":
+            known = scan.found.reached.get(_statement_key(scan, path[i], path[i + 1]))
+            if known is not None:
+                return known, i + 1
+    return always(scan.interpreter), 0
+
+
+def _statement_key(scan: ModulePass, block: Node, statement: Node) -> tuple[int, int, int, int]:
+    """A statement of a block, as long as no more is known of what asks for the target."""
+    return block.start_byte, block.end_byte, statement.start_byte, len(scan.offsets)
 
 
 def _constructed(scan: ModulePass, method: Node, around: list[Node]) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ def visit_reader(scan: ModulePass, path: list[Node]) -> None:
 def _visit_imported(scan: ModulePass, owner: Node, table: Node, frame: Frame) -> None:
     """The gate of a table that another module defines, filed there: what this reader does without a row."""
     rows = _rows(scan, table, frame)
-    reader = _reader(scan, scan.module.descend(owner.start_byte)) if rows else None
+    reader = _first_reader(scan, text(owner), None) if rows else None
     if reader is not None:
         scan.traced()
         emit_table(scan, table, rows, reader, frame.module.descend(table.start_byte)[:-1], frame, text(owner))
@@ -86,7 +87,19 @@ def _rows(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value
     if len(keys) != len(operands(table)):
         return []
     rows = [(pair, key) for pair, key in zip(pairs, keys, strict=True) if not _is_for_others(key)]
-    return rows if names_targets(tuple(key for _, key in rows), scan) else []
+    if names_targets(tuple(key for _, key in rows), scan):
+        return rows
+    parts = tuple(_part_of(key) for _, key in rows)
+    return rows if names_targets(parts, scan) else []
+
+
+def _part_of(key: Value) -> Value:
+    """The part of a key of several that names a target in so many words: of `("sm_100a", "forward")` the first."""
+    parts = key if isinstance(key, tuple) else ()
+    return next((part for part in parts if isinstance(part, str) and _CHIP.fullmatch(part)), None)
+
+
+_CHIP = re.compile(r"(?:sm|compute)_?\d{2,3}[af]?", re.IGNORECASE)
 
 
 def _is_for_others(key: Value) -> bool:
@@ -109,10 +122,10 @@ def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
         emit_table(scan, table, rows, reader, path, frame, name)
 
 
-def _first_reader(scan: ModulePass, name: str, table: Node) -> Reader | None:
-    """The first reader in the module that indexes the table with the target."""
+def _first_reader(scan: ModulePass, name: str, table: Node | None) -> Reader | None:
+    """The first reader in the module that indexes the table with the target; `table` is where that is defined here."""
     for offset in occurrences(scan.module.data, name.encode()):
-        if not table.start_byte <= offset < table.end_byte:
+        if table is None or not table.start_byte <= offset < table.end_byte:
             found = _reader(scan, scan.module.descend(offset))
             if found is not None:
                 return found
@@ -267,7 +280,11 @@ def emit_table(
 
 def _row_answer(scan: ModulePass, reader: Reader, key: Value, pair: Node) -> Answer | None:
     """Which targets take a row: those whose key the reader makes so, `sm_120` for 12.1; else those that it names."""
-    known = all(is_constant(one) for one, _ in scan.interpreter.lanes.groups(reader.key))
+    asked, named = reader.key, _part_of(key)
+    if named is not None:
+        is_alike = isinstance(asked, tuple) and len(asked) == len(key)
+        asked, key = asked[key.index(named)] if is_alike else None, named
+    known = asked is not None and all(is_constant(one) for one, _ in scan.interpreter.lanes.groups(asked))
     if not known:
         return admitted(scan.interpreter, ListV((key,)), "")
-    return answer_of(scan.interpreter, compare(scan.interpreter.lanes, "==", reader.key, key), pair)
+    return answer_of(scan.interpreter, compare(scan.interpreter.lanes, "==", asked, key), pair)

@@ -22,15 +22,20 @@ def taken(
     """Lanes of `left` that surely and perhaps take a condition, and what the latter hang on."""
     if condition is None:
         return left, 0, ()
+    return split_truth(interpreter, asked(interpreter, condition, frame), condition, left)
+
+
+def split_truth(interpreter: Interpreter, truth: Value, condition: Node, left: int) -> tuple[int, int, tuple[str, ...]]:
+    """Lanes of `left` on which a truth is surely and perhaps yes, and what the latter hang on."""
     yes = maybe = 0
     names: tuple[str, ...] = ()
-    for value, mask in interpreter.lanes.groups(asked(interpreter, condition, frame)):
+    for value, mask in interpreter.lanes.groups(truth):
         settled = value.value if isinstance(value, Maybe) and value.default else value
         if settled is True:
             yes |= mask & left
         elif settled is not False:
             maybe |= mask & left
-            names = unite(names, value.names)
+            names = unite(names, getattr(value, "names", ()))
     return yes, maybe, names or ((oneline(condition, 80),) if maybe else ())
 
 

@@ -16,20 +16,24 @@ from archscan.frontends.python.interpreter.operations import (
     BUILTINS,
     CALLABLE,
     COMPARE,
+    LONGEST_LOOP,
     METHODS,
     apply,
     apply_method,
     is_capability,
     spellings,
+    table_of,
 )
 from archscan.frontends.python.interpreter.patterns import matched, version_of
 from archscan.frontends.python.interpreter.values import (
+    AlikeV,
     BuiltinMethod,
     Capability,
     ClassV,
     DictV,
     ExternalV,
     FuncV,
+    IterV,
     ListV,
     MatchV,
     Maybe,
@@ -42,10 +46,14 @@ from archscan.frontends.python.interpreter.values import (
     Value,
     assume,
     depends,
+    doubted,
     is_constant,
+    is_mutable,
+    set_once,
 )
+from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.scopes import Binding
-from archscan.frontends.python.source.syntax import arguments, line_of, oneline, text
+from archscan.frontends.python.source.syntax import arguments, heading, line_of, oneline, operands, text
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.triggers import is_trigger
 from archscan.model.gate import Related, Role
@@ -72,30 +80,26 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
     assert function is not None
     positional, keywords = arguments(node)
     name = text(function).rsplit(".", 1)[-1]
-    known = _known_call(interpreter, name, node, positional, keywords, frame)
+    known = _known_call(interpreter, name, function, positional, keywords, frame)
     if known is not MISSING:
         return Outcome(known)
     callee = interpreter.evaluate(function, frame)
+    holder = child(node, "arguments")
+    if holder is not None and any(a.type in _SPLATS for a in holder.named_children):
+        return _splatted(interpreter, callee, holder, node, frame)
     if isinstance(callee, ExternalV):
+        if name in _READERS and _is_changed_library(frame.module, name):
+            return Outcome(Unknown((oneline(node, 60),), True, lost=True))
         return Outcome(_external(interpreter, callee.name, node, positional, keywords, frame))
     method = callee.value if isinstance(callee, Maybe) else callee
     if isinstance(method, BuiltinMethod):
         args = tuple(interpreter.evaluate(a, frame) for a in positional)
         found = _method(interpreter, method, args, node)
         return Outcome(assume(found, callee.names, callee.default) if isinstance(callee, Maybe) else found)
-    if isinstance(callee, FuncV) and not _worth(interpreter, callee, [*positional, *keywords.values()], frame):
-        return Outcome(_untold(interpreter, callee, name, node, Unknown((oneline(node, 60),))))
-    if isinstance(callee, ClassV):  # what an object is made of is evaluated when it is asked for
-        named = {k: Lazy(v, frame) for k, v in keywords.items()}
-        return interpreter.invoke(callee, tuple(Lazy(a, frame) for a in positional), named)
-    if isinstance(callee, (FuncV, PartialV)):
-        args = tuple(interpreter.evaluate(a, frame) for a in positional)
-        kw = {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}
-        outcome = interpreter.invoke(callee, args, kw)
-        if isinstance(outcome.value, Unknown):
-            unknown = Unknown((oneline(node, 60),), outcome.value.arch)
-            return Outcome(_untold(interpreter, callee, name, node, unknown), outcome.raises)
-        return Outcome(_summed_up(interpreter, outcome.value, f"{text(function)}(…)"), outcome.raises)
+    if isinstance(callee, (ClassV, FuncV, PartialV)):
+        return _invoked(interpreter, callee, name, node, positional, keywords, frame)
+    if isinstance(callee, Unknown) and callee.lost:
+        return Outcome(Unknown((oneline(node, 60),), callee.arch, lost=True))
     known = _by_name(interpreter, name, text(function), node)
     if known is not MISSING:
         return Outcome(known)
@@ -107,6 +111,85 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
     if isinstance(callee, Split):
         return Outcome(_each(interpreter, callee, tuple(interpreter.evaluate(a, frame) for a in positional), node))
     return Outcome(Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame)))
+
+
+def _invoked(
+    interpreter: Interpreter, callee: ClassV | FuncV | PartialV, name: str, node: Node,
+    positional: list[Node], keywords: dict[str, Node], frame: Frame,
+) -> Outcome:  # fmt: skip
+    """What a call of something scanned comes to."""
+    if isinstance(callee, FuncV) and not _worth(interpreter, callee, [*positional, *keywords.values()], frame):
+        return Outcome(_untold(interpreter, callee, name, node, Unknown((oneline(node, 60),))))
+    if isinstance(callee, ClassV):  # what an object is made of is evaluated when it is asked for
+        named = {k: Lazy(v, frame) for k, v in keywords.items()}
+        return interpreter.invoke(callee, tuple(Lazy(a, frame) for a in positional), named)
+    args = tuple(interpreter.evaluate(a, frame) for a in positional)
+    outcome = interpreter.invoke(callee, args, {k: interpreter.evaluate(v, frame) for k, v in keywords.items()})
+    if isinstance(callee, FuncV) and is_mutable(outcome.value) and b"cache" in heading(callee.node):
+        return Outcome(doubted(outcome.value, set_once(name)), outcome.raises)  # all who call it have the same one
+    if isinstance(outcome.value, Unknown):
+        unknown = Unknown((oneline(node, 60),), outcome.value.arch, lost=outcome.value.lost)
+        return Outcome(_untold(interpreter, callee, name, node, unknown), outcome.raises)
+    function = child(node, "function") or node
+    return Outcome(_summed_up(interpreter, outcome.value, f"{text(function)}(…)"), outcome.raises)
+
+
+_SPLATS = ("list_splat", "dictionary_splat")
+
+
+def _splatted(interpreter: Interpreter, callee: Value, holder: Node, node: Node, frame: Frame) -> Outcome:
+    """What a call comes to whose arguments are spread from containers: they have to be known."""
+    args: list[Value] = []
+    named: dict[str, Value] = {}
+    lost = Outcome(Unknown((oneline(node, 60),), given(interpreter, arguments(node)[0][:4], frame), lost=True))
+    for argument in operands(holder):
+        value = child(argument, "value") if argument.type == "keyword_argument" else argument
+        if argument.type in _SPLATS:
+            value = argument.named_children[0]
+        if value is None:
+            return lost
+        held = interpreter.evaluate(value, frame)
+        if argument.type == "list_splat":
+            items = items_of(interpreter.lanes, held)
+            if items is None or isinstance(held, SetV):
+                return lost
+            args.extend(items)
+        elif argument.type == "dictionary_splat":
+            if not isinstance(held, DictV) or held.open or not all(isinstance(k, str) for k, _ in held.rows):
+                return lost
+            named.update((k, evaluated(interpreter, v)) for k, v in held.rows)
+        elif argument.type == "keyword_argument":
+            named[text(argument.named_children[0])] = held
+        else:
+            args.append(held)
+    if callee == _PAIR:
+        return Outcome(tuple(args))
+    if not isinstance(callee, (FuncV, PartialV)):
+        known = _by_name(
+            interpreter, text(node.named_children[0]).rsplit(".", 1)[-1], text(node.named_children[0]), node
+        )
+        return lost if known is MISSING or isinstance(callee, ClassV) else Outcome(known)
+    outcome = interpreter.invoke(callee, tuple(args), named)
+    return outcome if not isinstance(outcome.value, Unknown) else Outcome(lost.value, outcome.raises)
+
+
+_PAIR = ExternalV("<pair>")  # a named tuple of major and minor: what it makes is that pair
+_FIELDS = re.compile(r"[\[(]?[\"']major(?:,? |[\"'], ?[\"'])minor[\"'][\])]?")
+_READERS = frozenset({"get_device_capability", "get_device_properties", "is_available"})
+_PATCHES = re.compile(rb"(?:setattr|patch|__dict__)[^\n]*?[\"'.](\w+)[\"']|\.(\w+)[ \t]*=(?!=)[ \t]*(?:lambda|\w)")
+_REPLACES = re.compile(rb"sys\.modules\[\s*[\"']torch[\w.]*[\"']\s*\]\s*=(?!=)")
+
+
+def _is_changed_library(module: Module, name: str) -> bool:
+    """Whether a module puts something of its own in the place of a library's function."""
+    key = ("patched",)
+    if key not in module.memo:
+        words = module.data if b"get_device_" in module.data or b"is_available" in module.data else b""
+        found = {one for match in _PATCHES.finditer(words) for one in match.groups() if one}
+        if words and b"sys.modules" in words and _REPLACES.search(words):
+            found |= {one.encode() for one in _READERS}
+        module.memo[key] = found
+    return name.encode() in module.memo[key]  # type: ignore[operator]
 
 
 def _untold(interpreter: Interpreter, callee: Value, name: str, node: Node, unknown: Unknown) -> Value:
@@ -171,12 +254,14 @@ def _by_name(interpreter: Interpreter, name: str, full: str, node: Node) -> Valu
 
 
 def _known_call(
-    interpreter: Interpreter, name: str, node: Node, positional: list[Node], keywords: dict[str, Node], frame: Frame
+    interpreter: Interpreter, name: str, function: Node, positional: list[Node], keywords: dict[str, Node], frame: Frame
 ) -> Value:
     """Facades whose comparison is known by name: has_device_capability(90)."""
     sign = interpreter.knowledge.facades.get(name)
     if sign is None or not positional + list(keywords.values()):
         return MISSING
+    if function.type == "identifier" and isinstance(interpreter.evaluate(function, frame), FuncV):
+        return MISSING  # the source says what it does
     wanted, *more = [interpreter.evaluate(a, frame) for a in (positional + list(keywords.values()))[:2]]
     minor = more[0] if more and isinstance(more[0], int) else 0
     return interpreter.lanes.lift(lambda w: _facade(interpreter, sign, w, minor), wanted)
@@ -198,6 +283,10 @@ def _external(
     interpreter: Interpreter, name: str, node: Node, positional: list[Node], keywords: dict[str, Node], frame: Frame
 ) -> Value:
     short = name.rsplit(".", 1)[-1]
+    if name == _PAIR.name:
+        return tuple(interpreter.evaluate(a, frame) for a in positional)
+    if short == "namedtuple" and len(positional) == 2 and _FIELDS.fullmatch(text(positional[1])):
+        return _PAIR
     if short == "partial" and positional:
         return _partial(interpreter, positional, keywords, frame)
     if short in interpreter.knowledge.wrappers:
@@ -217,6 +306,8 @@ def _external(
     known = interpreter.knowledge.call(name, short, interpreter.lanes)
     if known is not None:
         return known
+    if keywords and short in BUILTINS and short not in ("print", "dict"):  # how to compare, what to begin with
+        return Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame), lost=True)
     if "." in name or short not in BUILTINS:
         return Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame))
     args = tuple(interpreter.evaluate(a, frame) for a in positional)
@@ -253,12 +344,30 @@ def _getenv(interpreter: Interpreter, positional: list[Node], frame: Frame) -> V
         return Unknown(("os.environ",))
     key = interpreter.evaluate(positional[0], frame)
     default = interpreter.evaluate(positional[1], frame) if len(positional) > 1 else None
-    return variable(interpreter, key, default)
+    return variable(interpreter, key, default, frame.module)
 
 
-def variable(interpreter: Interpreter, key: Value, default: Value) -> Value:
+_STORES = re.compile(
+    rb"environ(?:b?\[\s*([^\]\n]*)\]\s*[|+]?=(?!=)|\.(?:update|setdefault|pop|clear)\b|\s*\|=)|\bputenv\b"
+)
+
+
+def _is_set_by(module: Module, key: str) -> bool:
+    """Whether a module sets an environment variable itself, or ones that nobody can tell."""
+    memo = ("sets variables",)
+    if memo not in module.memo:
+        words = module.data if b"environ" in module.data or b"putenv" in module.data else b""
+        module.memo[memo] = {(match[1] or b"").strip(b"\"' ") for match in _STORES.finditer(words)}
+    names = module.memo[memo]
+    return any(name == key.encode() or not name.isupper() for name in names)  # type: ignore[attr-defined]
+
+
+def variable(interpreter: Interpreter, key: Value, default: Value, module: Module) -> Value:
+    """What an environment variable holds: what the user settled, else that it is not set."""
     if not isinstance(key, str):
         return Unknown(("os.environ",))
+    if _is_set_by(module, key):
+        return Unknown((key,), lost=True)
     interpreter.environment[key] = None
     setting = interpreter.knowledge.variable(key)
     if setting is not None:
@@ -275,20 +384,23 @@ _SWITCHED = (None, "", "0", "1", "true", "false", "True", "False", "on", "off", 
 
 def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node: Node) -> Value:
     unknown = Unknown((oneline(node, 60),), any(depends(a) for a in args))
-    items = items_of(interpreter.lanes, args[1]) if name == "map" and len(args) == 2 else None
-    if items is not None and isinstance(args[0], ExternalV):
-        mapped = args[0].name
-        return ListV(_builtin(interpreter, mapped, (item,), node) for item in items)
+    if name == "map" and len(args) == 2:
+        return _mapped(interpreter, args[0], args[1], node, unknown)
+    if name == "dict":
+        return _as_table(args, unknown)
+    if name in ("iter", "reversed", "enumerate", "zip", "filter", "next", "repr", "id", "hash", "callable"):
+        return _of_iterator(interpreter, name, args, unknown)
     if name == "getattr" and len(args) > 1 and isinstance(args[1], str):
         found = _named_attribute(interpreter, args[0], args[1])
         # something outside may have the attribute or not: that is why there is a default
         return Unknown(unknown.names) if len(args) > 2 and isinstance(found, ExternalV) else found
     if name in ("isinstance", "hasattr"):  # asks for the type
+        outside = name == "hasattr" and len(args) == 2 and isinstance(args[0], ExternalV)
+        if outside and interpreter.knowledge.holds(f"{args[0].name}.{args[1]}"):
+            return True
         return Unknown(unknown.names)
-    if name == "iter" and len(args) == 1:
-        return args[0]
     alone = args[0] if args and isinstance(args[0], tuple) and len(args[0]) == 1 else None
-    if alone is not None and (name == "next" or (name in ("min", "max") and len(args) == 1)):
+    if alone is not None and name in ("min", "max") and len(args) == 1:
         return alone[0]
     function = CALLABLE.get(name)
     if function is None or not args:
@@ -302,6 +414,45 @@ def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node:
         return truth_of(interpreter.lanes, args[0])
     value = interpreter.lanes.lift(lambda *items: apply(function, name, items), *args)
     return unknown if isinstance(value, Unknown) else value
+
+
+def _mapped(interpreter: Interpreter, function: Value, source: Value, node: Node, unknown: Value) -> Value:
+    """What `map` makes of items that are known."""
+    items = items_of(interpreter.lanes, source)
+    if items is None or isinstance(source, SetV) or len(items) > LONGEST_LOOP:
+        return unknown
+    if isinstance(function, ExternalV) and function.name in CALLABLE:
+        return IterV(_builtin(interpreter, function.name, (item,), node) for item in items)
+    if isinstance(function, (FuncV, PartialV)):
+        return IterV(interpreter.invoke(function, (item,), {}).value for item in items)
+    return unknown
+
+
+def _as_table(args: tuple[Value, ...], unknown: Value) -> Value:
+    """What `dict(…)` makes of another table, or of pairs."""
+    if len(args) != 1:
+        return unknown
+    if isinstance(args[0], DictV):
+        return args[0]
+    pairs = args[0] if isinstance(args[0], tuple) and not isinstance(args[0], (SetV, AlikeV)) else None
+    if pairs is None or not all(isinstance(p, tuple) and len(p) == 2 and is_constant(p[0]) for p in pairs):
+        return unknown
+    return table_of([(p[0], p[1]) for p in pairs], False)
+
+
+def _of_iterator(interpreter: Interpreter, name: str, args: tuple[Value, ...], unknown: Value) -> Value:
+    items = items_of(interpreter.lanes, args[0]) if len(args) == 1 else None
+    if len(args) == 1 and type(args[0]) is AlikeV and name in ("iter", "next"):
+        return args[0] if name == "iter" else args[0][0]
+    if items is None or (isinstance(args[0], SetV) and len(items) > 1):
+        return unknown
+    if name == "iter":
+        return IterV(items)
+    if name == "reversed":
+        return IterV(reversed(items))
+    if name == "enumerate":
+        return IterV(enumerate(items))
+    return items[0] if name == "next" and items and isinstance(args[0], IterV) else unknown
 
 
 def _summed_up(interpreter: Interpreter, value: Value, call: str) -> Value:
@@ -341,6 +492,8 @@ def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, 
         return _group(method, args, unknown)
     if isinstance(method.owner, SetV) and method.name == "intersection" and args:
         return common_to(interpreter.lanes, method.owner, args[0])
+    if isinstance(method.owner, (SetV, ListV)):
+        return _of_container(method, args, unknown)
     if isinstance(method.owner, Capability):
         return _capability_method(interpreter, method.name, args, unknown)
     if method.name in _AS_NUMBER and is_capability(method.owner):
@@ -353,6 +506,29 @@ def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, 
     return unknown if isinstance(value, Unknown) else value
 
 
+def _of_container(method: BuiltinMethod, args: tuple[Value, ...], unknown: Value) -> Value:
+    """What a method of a list or set gives that leaves it as it is."""
+    owner, how = method.owner, method.name
+    if how == "copy" and not args:
+        return owner
+    if not is_constant(owner) or not all(is_constant(a) for a in args) or len(args) != 1:
+        return unknown
+    one = args[0]
+    if isinstance(owner, SetV) and isinstance(one, tuple):
+        if how == "union":
+            return SetV(dict.fromkeys((*owner, *one)))
+        if how == "difference":
+            return SetV(item for item in owner if item not in one)
+        if how in ("issubset", "issuperset", "isdisjoint"):
+            return getattr(frozenset(owner), how)(one)
+    if type(owner) is ListV and how in ("count", "index"):
+        try:
+            return getattr(list(owner), how)(one)
+        except ValueError:
+            return unknown
+    return unknown
+
+
 def _group(method: BuiltinMethod, args: tuple[Value, ...], unknown: Value) -> Value:
     """What a match took: the whole, or a part in brackets."""
     if method.name == "groups":
@@ -363,6 +539,8 @@ def _group(method: BuiltinMethod, args: tuple[Value, ...], unknown: Value) -> Va
 
 def _of_dict(interpreter: Interpreter, method: BuiltinMethod, unknown: Value) -> Value:
     """What a table holds: its keys, values or pairs."""
+    if method.name == "copy" and not method.owner.open:
+        return method.owner
     if method.owner.open or method.name not in ("keys", "values", "items"):
         return unknown
     rows = [(k, evaluated(interpreter, v)) for k, v in method.owner.rows]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.interpreter.aliases import is_stored, spoiled_attribute
 from archscan.frontends.python.interpreter.frames import END, MISSING, Frame, Lazy
 from archscan.frontends.python.interpreter.knowledge import Knowledge
 from archscan.frontends.python.interpreter.lanewise import pairwise
@@ -24,14 +25,18 @@ from archscan.frontends.python.interpreter.values import (
     ModuleV,
     PatternV,
     PropertiesV,
-    Split,
     Unknown,
     Value,
     VersionV,
     assume,
     depends,
+    doubted,
     is_constant,
+    is_mutable,
+    is_nested,
+    set_once,
 )
+from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.scopes import Binding
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import heading, operands, text
@@ -111,15 +116,15 @@ def row(interpreter: Interpreter, table: DictV, key: Value, default: Value) -> V
     lanes = interpreter.lanes
     parts: list[tuple[Value, int]] = []
     left, unsure = lanes.all, table.open
-    for known, value in table.rows:
-        hit = pairwise(lanes, "==", key, known) if not isinstance(known, (Unknown, Split)) else False
-        if hit is True:
-            return lanes.merge([*parts, (evaluated(interpreter, value), left)])
-        unsure = unsure or isinstance(hit, (Unknown, Maybe))
+    maybe: tuple[str, ...] = ()  # what a later row hangs on that may hold the key as well
+    for known, value in reversed(table.rows):  # of equal keys the last one holds
+        hit = lanes.lift(lambda a, b: pairwise(lanes, "==", a, b), key, known)
         taken = sum(mask for one, mask in lanes.groups(hit) if one is True) & left
         if taken:
-            parts.append((evaluated(interpreter, value), taken))
+            parts.append((doubted(evaluated(interpreter, value), maybe), taken))
             left &= ~taken
+        if any(not isinstance(one, bool) for one, _ in lanes.groups(hit)):
+            unsure, maybe = True, ("table",)
     return lanes.merge([*parts, (Unknown(("table",)) if unsure else default, left)])
 
 
@@ -133,14 +138,15 @@ def class_member(interpreter: Interpreter, cls: ClassV, name: str, receiver: Val
     for owner in mro(interpreter, cls):
         frame = interpreter.class_frame(owner)
         if frame.scope.holds(name):
-            if _is_default(frame.scope.bindings[name], False) and _is_set(owner, name):
-                return Unknown((name,))
             value = resolve(interpreter, name, frame, END)
-            return _bind(interpreter, value, frame.scope.bindings[name][-1], receiver)
+            value = _bind(interpreter, value, frame.scope.bindings[name][-1], receiver)
+            return unchanged(interpreter, value, owner, name, 0)
     return MISSING
 
 
 def _bind(interpreter: Interpreter, value: Value, binding: Binding, receiver: Value) -> Value:
+    if isinstance(value, FuncV) and binding.kind == "assign":  # a lambda or another function, bound to its object
+        return Unknown((binding.name,), lost=True) if isinstance(receiver, InstanceV) else value
     if not isinstance(value, FuncV) or binding.kind != "def":
         return value
     kinds = {text(c.named_children[0]).rsplit(".", 1)[-1] for c in binding.node.named_children if c.type == "decorator"}
@@ -149,38 +155,197 @@ def _bind(interpreter: Interpreter, value: Value, binding: Binding, receiver: Va
     bound = receiver
     if "classmethod" in kinds and isinstance(receiver, InstanceV):
         bound = receiver.cls
-    method = FuncV(value.module, value.node, value.frame, bound, True)
+    if not isinstance(bound, InstanceV) and "classmethod" not in kinds:
+        return value  # taken from the class itself: its self is yet to be given
+    method = FuncV(value.module, value.node, value.frame, bound, True, value.doubt)
     if kinds & {"property", "cached_property"}:
         return interpreter.invoke(method, (), {}).value
     return method
 
 
 def mro(interpreter: Interpreter, cls: ClassV, seen: tuple[ClassV, ...] = ()) -> list[ClassV]:
-    """The class and its scanned bases, nearest first."""
-    found = [cls]
+    """The class and its scanned bases in the order that Python looks them up."""
     holder = child(cls.node, "superclasses")
+    rows: list[list[ClassV]] = []
+    bases: list[ClassV] = []
     for base in operands(holder) if holder is not None and len(seen) < 8 else ():
         value = interpreter.evaluate(base, cls.frame) if base.type != "keyword_argument" else None
         if isinstance(value, ClassV) and value not in seen and value is not cls:
-            found += [c for c in mro(interpreter, value, (*seen, cls)) if c not in found]
+            rows.append(mro(interpreter, value, (*seen, cls)))
+            bases.append(value)
+    found = [cls]
+    rows.append(bases)
+    while rows := [row for row in rows if row]:
+        heads = [row[0] for row in rows]
+        first = next((h for h in heads if not any(h in row[1:] for row in rows)), heads[0])
+        found.append(first)
+        rows = [[c for c in row if c is not first] for row in rows]
     return found
 
 
 def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) -> Value:
     """An attribute of an object: constructor fields, `self.x` of __init__, then the class, then other methods."""
     if name in instance.fields:
-        return evaluated(interpreter, instance.fields[name])
+        here = name in instance.stored
+        return unchanged(interpreter, evaluated(interpreter, instance.fields[name]), instance.cls, name, here)
     classes = mro(interpreter, instance.cls)
+    if any(interpreter.class_frame(c).scope.holds("__getattribute__") for c in classes):
+        return Unknown((name,), lost=True)
     for owner in classes:
         frame = interpreter.class_frame(owner)
         value = _set_in_init(interpreter, owner, frame, instance, name)
         if value is not MISSING:
-            return value
+            return _of_heirs(interpreter, value, instance, name)
     held = next((f for f in map(interpreter.class_frame, classes) if f.scope.holds(name)), None)
     if held is not None and _is_default(held.scope.bindings[name], not instance.made and _is_record(classes)):
-        return Unknown((name,))
+        return Unknown((name,), lost=True)
     value = class_member(interpreter, instance.cls, name, instance)
-    return _set_by_methods(interpreter, classes, name) if value is MISSING else value
+    if value is MISSING:
+        return _set_by_methods(interpreter, classes, name)
+    return _of_heirs(interpreter, value, instance, name)
+
+
+def _of_heirs(interpreter: Interpreter, value: Value, instance: InstanceV, name: str) -> Value:
+    """What a method's own object has: others that derive from its class may have something else."""
+    if instance.made or isinstance(value, Unknown):
+        return value
+    for heir in heirs(interpreter, instance.cls):
+        if interpreter.class_frame(heir).scope.holds(name):
+            return doubted(value, set_once(f".{name}"))
+    return value
+
+
+def heirs(interpreter: Interpreter, cls: ClassV) -> list[ClassV]:
+    """The classes at the top of the class's module that derive from it."""
+    module = cls.module
+    key = ("heirs", cls.node.start_byte)
+    if key not in module.memo:
+        module.memo[key] = []
+        found: list[ClassV] = []
+        names = [cls.name]
+        for one in names:
+            for match in _DERIVES.finditer(module.data):
+                if one.encode() not in _BASES.findall(match[2]):
+                    continue
+                path = module.descend(match.start(1))
+                node = next((n for n in reversed(path) if n.type == "class_definition"), None)
+                if node is not None and node.start_byte != cls.node.start_byte:
+                    at = path.index(node)
+                    found.append(interpreter.class_of(module, node, interpreter.frame_at(module, path[: at + 1])))
+                    names.append(match[1].decode("utf-8", "replace"))
+            if len(names) > _MOST_HEIRS:
+                break
+        module.memo[key] = found
+    return module.memo[key]  # type: ignore[no-any-return]
+
+
+_DERIVES = re.compile(rb"\bclass[ \t]+(\w+)[ \t]*\(([^)]*)")
+_BASES = re.compile(rb"\w+")
+_MOST_HEIRS = 40
+
+
+def unchanged(interpreter: Interpreter, value: Value, owner: ClassV, name: str, replayed: int) -> Value:
+    """An attribute's value, if nothing in the module of its class sets or changes it but what was read."""
+    if isinstance(value, (Unknown, ModuleV)) or value is MISSING:
+        return value
+    module = owner.module
+    if module.doubts:
+        value = doubted(value, module.doubts)
+    stores = _stores_of(interpreter, owner, name)
+    if stores > replayed:
+        return Unknown((name,), lost=True) if _is_switch(value) else doubted(value, set_once(f".{name}"))
+    if is_mutable(value):
+        why = spoiled_attribute(interpreter, module, name, is_nested(value))
+        if why is not None:
+            return why.of(value)
+    return value
+
+
+def _is_switch(value: Value) -> bool:
+    return isinstance(value, bool) or value is None
+
+
+def _stores_of(interpreter: Interpreter, owner: ClassV, name: str) -> int:
+    """How often the module of a class gives an attribute of that name a value, unrelated classes left out."""
+    module = owner.module
+    key = ("stores", owner.node.start_byte, name)
+    if key not in module.memo:
+        module.memo[key] = _count_stores(interpreter, owner, name)
+    return module.memo[key]  # type: ignore[no-any-return]
+
+
+_SETTERS = re.compile(rb"(?:\bset|\bdel|__set|__del)attr(?:__)?\s*\(([^\n]*)")
+_PATCHED = re.compile(rb"patch[^\n]*?[\"'.](\w+)[\"']")
+_QUOTED = re.compile(rb"[\"'](\w+)[\"']")
+_DICTS = re.compile(
+    rb"__dict__\s*(?:\[|\.(?:update|setdefault|pop|clear))|\.__(?:dict|class|bases|getattribute|getattr)__\s*=(?!=)"
+    rb"|(?<![\w.])vars\([^)\n]"
+)
+# What may follow an attribute that is given a value: the longest operators are three characters.
+_GIVEN = re.compile(rb"[ \t]*(?:(?:[-+*/|&^%@]|//|>>|<<|\*\*)?=(?!=)|[,)\]:\\]|in\b)")
+
+
+def _set_by_text(module: Module) -> tuple[bool, frozenset[bytes]]:
+    """Whether a module sets attributes of any name, and the names that it sets by a text: `setattr(k, "need", 9)`."""
+    key = ("set by text",)
+    known = module.memo.get(key)
+    if known is None:
+        data = module.data
+        any_name, names = False, set[bytes]()
+        for match in _SETTERS.finditer(data) if b"attr" in data else ():
+            quoted = _QUOTED.findall(match[1])
+            names.update(quoted)
+            any_name = any_name or not quoted or any(sign in match[1] for sign in (b"+", b"f'", b'f"', b"%"))
+        if b"patch" in data:
+            names.update(_PATCHED.findall(data))
+        if b".__" in data or b"vars(" in data:
+            any_name = any_name or _DICTS.search(data) is not None
+        known = module.memo[key] = (any_name, frozenset(names))
+    return known  # type: ignore[return-value]
+
+
+def _count_stores(interpreter: Interpreter, owner: ClassV, name: str) -> int:
+    module = owner.module
+    data, word = module.data, name.encode()
+    any_name, names = _set_by_text(module)
+    found = int(any_name or word in names)
+    for offset in occurrences(data, word):
+        if data[offset - 1 : offset] != b".":
+            continue
+        if _GIVEN.match(data, offset + len(word)) is None and not _is_after_word(data, offset):
+            continue
+        path = module.descend(offset)
+        at = next((i for i in range(len(path) - 1, -1, -1) if path[i].type == "attribute"), None)
+        if at is None or path[-1].type != "identifier" or path[-1] != child(path[at], "attribute"):
+            continue
+        if is_stored(path, at) and not _is_of_another(interpreter, owner, path, at):
+            found += 1
+    return found
+
+
+def _is_after_word(data: bytes, offset: int) -> bool:
+    """Whether the line of an attribute may delete it or bind it with `as`."""
+    before = data[data.rfind(b"\n", 0, offset) + 1 : offset]
+    return b"del " in before or b" as " in before
+
+
+def _is_of_another(interpreter: Interpreter, owner: ClassV, path: list[Node], at: int) -> bool:
+    """Whether an attribute is of a class that has nothing to do with one."""
+    module = owner.module
+    receiver = child(path[at], "object")
+    if receiver is None or receiver.type != "identifier":
+        return False
+    around = [i for i, node in enumerate(path) if node.type == "class_definition"]
+    if text(receiver) in ("self", "cls") and around:
+        cls = interpreter.class_of(module, path[around[-1]], interpreter.frame_at(module, path[: around[-1] + 1]))
+    else:
+        value = interpreter.evaluate(receiver, interpreter.frame_at(module, path))
+        cls = value.cls if isinstance(value, InstanceV) else value
+        if isinstance(cls, ModuleV):
+            return True
+    if not isinstance(cls, ClassV) or cls is owner:
+        return False
+    return owner not in mro(interpreter, cls) and cls not in mro(interpreter, owner)
 
 
 def _is_default(bindings: list[Binding], of_record: bool) -> bool:
@@ -201,36 +366,24 @@ def _is_record(classes: list[ClassV]) -> bool:
 _RECORD = re.compile(rb"@[\w.]*(?:dataclass|\battrs?\b|define\b)|\b(?:BaseModel|BaseSettings|NamedTuple|Struct)\b")
 
 
-def _is_set(cls: ClassV, name: str) -> bool:
-    """Whether the module of a class sets an attribute of it from outside: `Backends.fa3 = True`."""
-    key = ("sets", cls.name, name)
-    memo = cls.module.memo
-    if key not in memo:
-        pattern = rb"(?<![\w.])" + re.escape(f"{cls.name}.{name}".encode()) + rb"\s*=(?!=)"
-        memo[key] = re.search(pattern, cls.module.data) is not None
-    return bool(memo[key])
-
-
 def _set_in_init(interpreter: Interpreter, owner: ClassV, frame: Frame, instance: InstanceV, name: str) -> Value:
     for method in ("__init__", "__post_init__", "setup"):
         for binding in frame.scope.of(method):
             if binding.kind != "def" or binding.value is None:
                 continue
             inner_frame = interpreter.entry_frame(owner.module, binding.value, frame)
+            made = instance.init
+            if made is not None and made.scope is inner_frame.scope:
+                inner_frame = made
             bound = inner_frame.scope.bindings.get(f"self.{name}")
             if bound is not None:
                 value = resolve(interpreter, f"self.{name}", inner_frame, END)
-                if is_constant(value) and (_is_default(bound, False) or _is_set_again(owner, name, binding.value)):
+                if is_constant(value) and _is_default(bound, False):
                     later = _set_by_methods(interpreter, [owner], name)
-                    return Unknown((name,)) if later is MISSING else later
+                    return Unknown((name,), lost=True) if later is MISSING else later
                 if value is not MISSING:
-                    return value
+                    return unchanged(interpreter, value, owner, name, len(bound))
     return MISSING
-
-
-def _is_set_again(owner: ClassV, name: str, method: Node) -> bool:
-    """Whether an attribute gets a value outside of the method as well."""
-    return any(not method.start_byte <= at < method.end_byte for at in _stores(owner, name))
 
 
 def _stores(owner: ClassV, name: str) -> list[int]:
@@ -250,5 +403,5 @@ def _set_by_methods(interpreter: Interpreter, classes: list[ClassV], name: str) 
             full = f"self.{name}"
             value = resolve(interpreter, full, frame, END) if full in frame.scope.bindings else MISSING
             if depends(value):
-                return value
+                return unchanged(interpreter, assume(value, set_once(f".{name}")), owner, name, 1)
     return MISSING

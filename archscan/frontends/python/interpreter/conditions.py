@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.evaluate import Interpreter
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import truth_of
-from archscan.frontends.python.interpreter.loops import asked
+from archscan.frontends.python.interpreter.loops import rounds_of
 from archscan.frontends.python.interpreter.values import Maybe, Unknown, Value, depends, unite
 from archscan.frontends.python.source.syntax import if_arms, inner, oneline, operands
 from archscan.model.truth import Truth
@@ -17,7 +17,10 @@ from archscan.model.truth import Truth
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A condition's strict truth, its truth with unknown non-architecture parts taken as met, and the names of both."""
+    """A condition's strict truth, its truth with unknown non-architecture parts taken as met, and the names of both.
+
+    `rounds` = it holds for some round of a loop: of the others nobody says that they meet it, or another such one.
+    """
 
     truth: Truth
     assumed: Truth
@@ -25,17 +28,23 @@ class Answer:
     assumes: tuple[str, ...] = ()
     arch: bool = False
     switches: tuple[str, ...] = ()  # variables that the truth rests on, taken as unset
+    rounds: bool = False
 
     def __invert__(self) -> Answer:
-        return Answer(~self.truth, ~self.assumed, self.unknowns, self.assumes, self.arch, self.switches)
+        truth = Truth(self.truth.no, 0) if self.rounds else ~self.truth
+        return Answer(truth, ~self.assumed, self.unknowns, self.assumes, self.arch, self.switches)
 
     def __and__(self, other: Answer) -> Answer:
+        truth = self.truth & other.truth
+        if self.rounds and other.rounds:
+            truth = Truth(0, truth.no)
         return Answer(
-            self.truth & other.truth,
+            truth,
             self.assumed & other.assumed,
             unite(self.unknowns, other.unknowns),
             unite(self.assumes, other.assumes),
             self.arch or other.arch,
+            rounds=self.rounds or other.rounds,
         )
 
     @property
@@ -51,7 +60,14 @@ def always(interpreter: Interpreter) -> Answer:
 
 def answer(interpreter: Interpreter, node: Node, frame: Frame) -> Answer:
     """The answer a condition gives."""
-    return answer_of(interpreter, asked(interpreter, node, frame), node)
+    whole = truth_of(interpreter.lanes, interpreter.evaluate(node, frame))
+    rounds = rounds_of(interpreter, node, frame, whole)
+    if rounds is None:
+        return answer_of(interpreter, whole, node)
+    some = answer_of(interpreter, rounds.some, node)
+    meant = answer_of(interpreter, rounds.every, node) if rounds.goes_on else some
+    truth = Truth(meant.truth.yes, some.truth.no) if rounds.sure else Truth(0, some.truth.no)
+    return replace(meant, truth=truth, arch=True, rounds=True)
 
 
 def answer_of(interpreter: Interpreter, value: Value, node: Node) -> Answer:
@@ -97,17 +113,17 @@ def entered(interpreter: Interpreter, found: Answer, node: Node) -> Answer:
         return met(interpreter, found, node)
     possible = interpreter.lanes.all & ~found.truth.no
     assumes = found.assumes if found.assumed.yes == possible else unite(found.assumes, found.unknowns)
-    return Answer(found.truth, Truth(possible, found.truth.no), found.unknowns, assumes, True)
+    return Answer(found.truth, Truth(possible, found.truth.no), found.unknowns, assumes, True, rounds=found.rounds)
 
 
 def passed(interpreter: Interpreter, own: Answer, node: Node) -> Answer:
     """The answer of not having taken an earlier arm: one that may or may not be taken is assumed not to have been."""
-    taken = own.truth.yes
+    taken = own.assumed.yes if own.rounds else own.truth.yes
     assumed = Truth(interpreter.lanes.all & ~taken, taken)
     if own.arch or own.truth.known(interpreter.lanes.all):
-        return Answer(~own.truth, assumed, own.unknowns, (), own.arch)
+        return Answer((~own).truth, assumed, own.unknowns, (), own.arch)
     names = (negated(node),)
-    return Answer(~own.truth, assumed, names, names)
+    return Answer((~own).truth, assumed, names, names)
 
 
 def negated(node: Node) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 import re
 from collections.abc import Callable
@@ -9,21 +10,24 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.interpreter.aliases import spoiled
 from archscan.frontends.python.interpreter.branches import combine, taken
 from archscan.frontends.python.interpreter.calls import outcome_of, variable
-from archscan.frontends.python.interpreter.classes import attribute, class_member, evaluated, row
+from archscan.frontends.python.interpreter.classes import attribute, class_member, evaluated, row, unchanged
 from archscan.frontends.python.interpreter.frames import END, MISSING, NO_KEY, NO_SCOPE, Frame, Lazy
 from archscan.frontends.python.interpreter.lanewise import binary, compare, items_of, logical, truth_of
 from archscan.frontends.python.interpreter.loops import loop_names
 from archscan.frontends.python.interpreter.names import lookup, resolve
-from archscan.frontends.python.interpreter.operations import LONGEST_LOOP, item_of, joined_text
+from archscan.frontends.python.interpreter.operations import LONGEST_LOOP, item_of, joined_text, table_of
 from archscan.frontends.python.interpreter.values import (
+    AlikeV,
     Capability,
     ClassV,
     DictV,
     ExternalV,
     FuncV,
     InstanceV,
+    IterV,
     ListV,
     Maybe,
     PropertiesV,
@@ -32,10 +36,11 @@ from archscan.frontends.python.interpreter.values import (
     Unknown,
     Value,
     depends,
+    doubted,
     is_constant,
-    is_text,
     unite,
 )
+from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import oneline, operands, string_parts, text
 
@@ -67,24 +72,51 @@ def _number(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 
 def _string(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if node.named_child_count == 3 and (content := node.named_children[1]).type == "string_content":
-        return text(content)  # between its quotes
+        opening = node.named_children[0]
+        if opening.end_byte - opening.start_byte == 1 and not content.named_child_count:
+            return text(content)  # between its quotes
     parts: list[Value] = []
     for literal in string_parts(node):
         if literal.type != "string":
             return Unknown((oneline(literal, 60),))
+        if literal.named_children and b"b" in (literal.named_children[0].text or b"").lower():
+            return _literal(literal)
         for piece in literal.named_children:
             if piece.type == "string_content":
-                parts.append(text(piece))
+                parts.append(_written(literal, piece))
             elif piece.type == "interpolation":
                 expression = child(piece, "expression")
-                plain = all(c.type != "format_specifier" for c in piece.named_children)
+                plain = len(piece.named_children) == 1 and not any(c.type == "=" for c in piece.children)
                 parts.append(interpreter.evaluate(expression, frame) if expression is not None and plain else Unknown())
     if all(isinstance(p, str) for p in parts):
         return "".join(parts)
     value = interpreter.lanes.lift(lambda *items: joined_text(items), *parts)
     if not isinstance(value, Unknown):
         return value
-    return Unknown((oneline(node, 60),), value.arch, any(isinstance(p, str) and p for p in parts))
+    return Unknown((oneline(node, 60),), value.arch, any(isinstance(p, str) and p for p in parts), value.lost)
+
+
+def _written(literal: Node, content: Node) -> Value:
+    """What a piece of a text says, its escapes read."""
+    said = text(content)
+    opening = text(literal.named_children[0]).lower()
+    if not content.named_child_count or "r" in opening:
+        return said
+    if "f" in opening:
+        said = said.replace("{{", "{").replace("}}", "}")
+    try:
+        return ast.literal_eval('"""' + said.replace('"', '\\"') + '"""')
+    except (SyntaxError, ValueError):
+        return Unknown((said[:60],))
+
+
+def _literal(node: Node) -> Value:
+    """A constant as Python reads it."""
+    try:
+        value: Value = ast.literal_eval(text(node))
+    except (SyntaxError, ValueError):
+        return Unknown((oneline(node, 60),))
+    return value
 
 
 def _sequence(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
@@ -92,13 +124,21 @@ def _sequence(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     items: list[Value] = []
     for item in operands(node):
         if item.type == "list_splat":
-            inside = items_of(interpreter.lanes, interpreter.evaluate(item.named_children[0], frame))
-            if inside is None:
-                return Unknown((oneline(node, 60),))
+            held = interpreter.evaluate(item.named_children[0], frame)
+            inside = items_of(interpreter.lanes, held)
+            if inside is None or (isinstance(held, SetV) and kind is not SetV and len(held) > 1):
+                return Unknown((oneline(node, 60),), depends(held), lost=True)
             items.extend(inside)
         else:
             items.append(interpreter.evaluate(item, frame))
-    return kind(items)
+    return _as_set(interpreter, items, node) if kind is SetV else kind(items)
+
+
+def _as_set(interpreter: Interpreter, items: list[Value], node: Node) -> Value:
+    """A set of items, each once on every target."""
+    if all(is_constant(item) for item in items):
+        return SetV(dict.fromkeys(items))
+    return interpreter.lanes.lift(lambda *given: SetV(dict.fromkeys(given)), *items)
 
 
 def _dictionary(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
@@ -109,13 +149,14 @@ def _dictionary(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
             inside = interpreter.evaluate(pair.named_children[0], frame) if pair.named_children else None
             if isinstance(inside, DictV):
                 rows.extend(inside.rows)
+                is_open = is_open or inside.open
             else:
-                is_open = True
+                is_open, rows = True, []  # it may hold any of those before it
             continue
         key, value = child(pair, "key"), child(pair, "value")
         if key is not None and value is not None:
             rows.append((interpreter.evaluate(key, frame), Lazy(value, frame)))
-    return DictV(tuple(rows), is_open)
+    return table_of(rows, is_open)
 
 
 def _boolean(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
@@ -148,7 +189,7 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         return Unknown((oneline(node, 60),))
     result: Value = True
     for sign, a, b in zip(signs, values, values[1:], strict=False):
-        asked = _is_set(interpreter, sign, a, b)
+        asked = _is_set(interpreter, sign, a, b, frame)
         one: Value = compare(interpreter.lanes, sign, a, b) if asked is None else asked
         if isinstance(one, Unknown):
             one = _taken_for_granted(sign, a, b, operands(node), one)
@@ -170,11 +211,13 @@ def _as_pair(interpreter: Interpreter, value: Value) -> Value:
 _PAIR = {"major", "minor"}
 
 
-def _is_set(interpreter: Interpreter, sign: str, key: Value, holder: Value) -> Value:
+def _is_set(interpreter: Interpreter, sign: str, key: Value, holder: Value, frame: Frame) -> Value:
     """What `"NAME" in os.environ` says; None if that is not what is asked."""
     if sign not in ("in", "not in") or not isinstance(key, str) or not _is_environment(holder):
         return None
-    held = variable(interpreter, key, None)
+    held = variable(interpreter, key, None, frame.module)
+    if isinstance(held, Unknown):
+        return held
     is_set = Maybe(False, held.names, True) if isinstance(held, Maybe) else held is not None
     return is_set if sign == "in" else interpreter.lanes.lift(operator.not_, is_set)
 
@@ -233,48 +276,63 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     owner, index = child(node, "value"), child(node, "subscript")
     assert owner is not None and index is not None
     full = text(node)
-    stored = _stored(interpreter, full, frame, node.start_byte) if index.type == "string" else MISSING
+    holder = interpreter.evaluate(owner, frame)
+    stored = MISSING
+    if index.type == "string" and not isinstance(holder, DictV) and owner.type == "identifier":
+        stored = _stored(interpreter, full, text(owner), frame, node.start_byte)
     if stored is not MISSING:
         return stored
-    holder = interpreter.evaluate(owner, frame)
     held = interpreter.lanes.groups(holder)
-    if index.type != "slice" and all(isinstance(one, ListV) and len(one) == 1 for one, _ in held):
+    if index.type != "slice" and all(type(one) is AlikeV for one, _ in held):
         return interpreter.lanes.merge((one[0], mask) for one, mask in held)
     if index.type == "slice":
-        return _slice(interpreter, holder, index)
+        return _slice(interpreter, holder, index, frame)
+    if holder is None or isinstance(holder, (SetV, IterV)):
+        return Unknown((oneline(node, 60),), depends(holder), lost=True)
     key = interpreter.evaluate(index, frame)
-    if isinstance(holder, Unknown) and isinstance(key, str):
+    if isinstance(holder, Unknown) and isinstance(key, str) and not holder.lost:
         seeded = interpreter.seed(key)
         if seeded is not None:
             return Capability(True) if isinstance(seeded, Capability) else seeded
     if _is_environment(holder):
-        return variable(interpreter, key, MISSING)
+        return variable(interpreter, key, MISSING, frame.module)
     if isinstance(holder, PropertiesV) and isinstance(key, str):  # triton's are a dict
         return attribute(interpreter, holder, key, full)
     value = interpreter.lanes.lift(lambda h, k: _index(interpreter, h, k), holder, key)
     if isinstance(value, Unknown) and not (interpreter.tries and value == NO_KEY):
-        return Unknown((oneline(node, 60),), value.arch)
+        return Unknown((oneline(node, 60),), value.arch, lost=value.lost)
     return value
 
 
-def _stored(interpreter: Interpreter, full: str, frame: Frame, position: int) -> Value:
+def _stored(interpreter: Interpreter, full: str, owner: str, frame: Frame, position: int) -> Value:
     """What `TABLE["key"] = value` has stored, here or around; MISSING if nothing has."""
     current: Frame | None = frame
     while current is not None:
         if full in current.scope.bindings:
-            return resolve(interpreter, full, current, position)
+            value = resolve(interpreter, full, current, position)
+            watched = value is MISSING or position == END or spoiled(interpreter, owner, current, ListV()) is not None
+            alone = len(current.scope.bindings[full]) == len(current.scope.changes.get(owner, ()))
+            return value if value is MISSING or (not watched and alone) else doubted(value, (owner,))
         current, position = current.parent, END
     return MISSING
 
 
-def _slice(interpreter: Interpreter, holder: Value, index: Node) -> Value:
-    bounds = re.fullmatch(r"(-?\d*)\s*:\s*(-?\d*)", text(index))
-    if bounds and is_text(holder):
-        start, stop = (int(b) if b else None for b in bounds.groups())
-        return interpreter.lanes.lift(lambda written: written[start:stop], holder)
-    if "0:2" in text(index) or text(index) == ":2":
-        return interpreter.lanes.pair if isinstance(holder, Capability) else holder
-    return Unknown(("slice",), depends(holder))
+def _slice(interpreter: Interpreter, holder: Value, index: Node, frame: Frame) -> Value:
+    bounds = re.fullmatch(r"(-?\d*)\s*:\s*(-?\d*)(?:\s*:\s*(-?\d*))?", text(index))
+    if not bounds:
+        return Unknown(("slice",), depends(holder), lost=True)
+    start, stop, step = (int(b) if b and b != "-" else None for b in bounds.groups())
+
+    def cut(held: Value) -> Value:
+        if isinstance(held, Capability) and start in (None, 0) and stop == 2 and step is None:
+            return interpreter.lanes.pair
+        if isinstance(held, (str, tuple)) and not isinstance(held, (SetV, AlikeV, IterV)) and step != 0:
+            return held[start:stop:step] if isinstance(held, str) else type(held)(tuple(held)[start:stop:step])
+        return Unknown(("slice",), depends(held), lost=True)
+
+    return interpreter.lanes.merge(
+        (cut(one), mask) for one, mask in interpreter.lanes.groups(interpreter.lanes.whole(holder))
+    )
 
 
 def _index(interpreter: Interpreter, holder: Value, key: Value) -> Value:
@@ -297,7 +355,9 @@ def _attribute(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if full in frame.scope.bindings:
         bound = resolve(interpreter, full, frame, node.start_byte)
         if bound is not MISSING:
-            return bound
+            return _kept(interpreter, bound, full, owner, frame)
+    if frame.parent is not None and owner.type != "call" and _is_patched(full, frame):
+        return Unknown((full[:60],), lost=True)
     stated = interpreter.knowledge.stated(full, interpreter.lanes)
     if stated is not None:
         return stated
@@ -305,11 +365,52 @@ def _attribute(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if holder == NO_KEY:
         return holder
     name = text(name_node)
+    if isinstance(holder, ExternalV) and _is_given(frame.module, name.encode()):
+        return Unknown((full[:60],), lost=True)
     if not isinstance(holder, Split):
         return attribute(interpreter, holder, name, full)
     return interpreter.lanes.merge(
         (attribute(interpreter, h, name, full), mask) for h, mask in interpreter.lanes.groups(holder)
     )
+
+
+def _kept(interpreter: Interpreter, bound: Value, full: str, owner: Node, frame: Frame) -> Value:
+    """What was stored in an attribute, if nothing else stores there: of an object, by whatever name it goes."""
+    name = full.rsplit(".", 1)[-1]
+    holder = interpreter.evaluate(owner, frame)
+    cls = holder.cls if isinstance(holder, InstanceV) else holder
+    here = len(frame.scope.bindings[full])
+    if isinstance(cls, ClassV):
+        return unchanged(interpreter, bound, cls, name, here)
+    if isinstance(holder, ExternalV):
+        return doubted(bound, (full,))
+    return bound
+
+
+def _is_patched(full: str, frame: Frame) -> bool:
+    """Whether the module stores to an attribute of something outside of it: `torch.cuda.is_available = …`."""
+    while frame.parent is not None:
+        frame = frame.parent
+    return full in frame.scope.bindings
+
+
+def _is_given(module: Module, name: bytes) -> bool:
+    """Whether a module stores to an attribute of that name: of something outside it may be any."""
+    key = ("given", name)
+    if key not in module.memo:
+        module.memo[key] = (
+            any(
+                not match[1].startswith((b"self.", b"cls."))
+                for match in _GIVEN.finditer(module.data)
+                if match[2] == name
+            )
+            if b"." + name + b" = " in module.data
+            else False
+        )
+    return bool(module.memo[key])
+
+
+_GIVEN = re.compile(rb"^[ \t]*([\w.]+\.)(\w+) = ", re.MULTILINE)
 
 
 def _lambda(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
@@ -322,25 +423,93 @@ def _named(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 
 
 def _comprehension(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
-    clause = next((c for c in node.named_children if c.type == "for_in_clause"), None)
-    source = child(clause, "right") if clause is not None else None
     body = child(node, "body")
-    left = child(clause, "left") if clause is not None else None
-    items = items_of(interpreter.lanes, interpreter.evaluate(source, frame)) if source is not None else None
-    if body is None or left is None:
+    steps = [c for c in node.named_children if c.type in ("for_in_clause", "if_clause")]
+    source = child(steps[0], "right") if steps else None
+    left = child(steps[0], "left") if steps else None
+    if body is None or left is None or source is None or steps[0].type != "for_in_clause":
         return Unknown((oneline(node, 60),))
+    held = interpreter.evaluate(source, frame)
+    items = items_of(interpreter.lanes, held)
+    several = any(c.type == "for_in_clause" for c in steps[1:])
     if items is None or len(items) > LONGEST_LOOP:
-        return _of_any(interpreter, node, body, left, frame)
-    tests = [c.named_children[0] for c in node.named_children if c.type == "if_clause"]
+        return (
+            _of_any(interpreter, node, body, left, frame) if not several else Unknown((oneline(node, 60),), lost=True)
+        )
+    if several and b":=" in (node.text or b""):
+        return Unknown((oneline(node, 60),), lost=True)
+    found: list[tuple[Value, Value]] = []
+    if not _gathered(interpreter, steps, body, frame, True, found):
+        return Unknown((oneline(node, 60),), lost=True)
+    if node.type == "dictionary_comprehension":
+        if type(held) is AlikeV:
+            return Unknown((oneline(node, 60),), depends(held))
+        return _table(interpreter, found, node)
     result: Value = ListV()
+    for item, keep in found:
+        result = _added(interpreter, result, keep, item)
+    if type(held) is AlikeV:
+        return (
+            AlikeV(result) if isinstance(result, tuple) and result else Unknown((oneline(node, 60),), depends(result))
+        )
+    if isinstance(held, SetV) and len(held) > 1 and node.type != "set_comprehension":
+        return SetV(result) if isinstance(result, tuple) else Unknown((oneline(node, 60),), depends(result), lost=True)
+    if node.type == "set_comprehension":
+        return interpreter.lanes.merge(
+            (
+                SetV(dict.fromkeys(one))
+                if is_constant(one)
+                else Unknown((oneline(node, 60),), depends(one), lost=True),
+                mask,
+            )
+            for one, mask in interpreter.lanes.groups(interpreter.lanes.whole(result))
+        )
+    return result
+
+
+def _gathered(
+    interpreter: Interpreter, steps: list[Node], body: Node, frame: Frame, keep: Value, found: list[tuple[Value, Value]]
+) -> bool:
+    """Adds the items that a comprehension goes through, and whether each is kept; False if nobody can tell them."""
+    if not steps:
+        if body.type == "pair":
+            key, value = child(body, "key"), child(body, "value")
+            if key is None or value is None:
+                return False
+            held = interpreter.evaluate(value, frame)
+            found.append(((interpreter.evaluate(key, frame), held), keep))
+        else:
+            found.append((interpreter.evaluate(body, frame), keep))
+        return len(found) <= LONGEST_LOOP
+    first, *rest = steps
+    if first.type == "if_clause":
+        truth = truth_of(interpreter.lanes, interpreter.evaluate(operands(first)[0], frame))
+        met = logical(interpreter.lanes, True, keep, truth)
+        return met is False or _gathered(interpreter, rest, body, frame, met, found)
+    source, left = child(first, "right"), child(first, "left")
+    items = items_of(interpreter.lanes, interpreter.evaluate(source, frame)) if source is not None else None
+    if items is None or left is None or len(items) > LONGEST_LOOP:
+        return False
     for item in items:
         one = Frame(frame.module, NO_SCOPE, frame, loop_names(interpreter, left, item))
-        keep: Value = True
-        for test in tests:
-            keep = logical(interpreter.lanes, True, keep, truth_of(interpreter.lanes, interpreter.evaluate(test, one)))
-        result = _kept(interpreter, result, keep, interpreter.evaluate(body, one))
+        whole = _gathered(interpreter, rest, body, one, keep, found)
         one.memo.clear()
-    return result
+        if not whole:
+            return False
+    return True
+
+
+def _table(interpreter: Interpreter, found: list[tuple[Value, Value]], node: Node) -> Value:
+    """The table that a comprehension makes."""
+    if all(keep is True for _, keep in found):
+        return table_of([row for row, _ in found], False)
+    lost = Unknown((oneline(node, 60),), any(depends(keep) for _, keep in found), lost=True)
+    if not all(isinstance(one, bool) for _, keep in found for one, _ in interpreter.lanes.groups(keep)):
+        return lost
+    parts: list[tuple[Value, int]] = []
+    for keeps, mask in interpreter.lanes.spread(tuple(keep for _, keep in found)):
+        parts.append((table_of([row for (row, _), kept in zip(found, keeps, strict=True) if kept], False), mask))
+    return interpreter.lanes.merge(parts)
 
 
 def _of_any(interpreter: Interpreter, node: Node, body: Node, left: Node, frame: Frame) -> Value:
@@ -348,10 +517,10 @@ def _of_any(interpreter: Interpreter, node: Node, body: Node, left: Node, frame:
     one = Frame(frame.module, NO_SCOPE, frame, loop_names(interpreter, left, None))
     value = interpreter.evaluate(body, one)
     one.memo.clear()
-    return ListV((value,)) if depends(value) else Unknown((oneline(node, 60),))
+    return AlikeV((value,)) if depends(value) else Unknown((oneline(node, 60),))
 
 
-def _kept(interpreter: Interpreter, items: Value, keep: Value, item: Value) -> Value:
+def _added(interpreter: Interpreter, items: Value, keep: Value, item: Value) -> Value:
     if keep is True and isinstance(items, tuple):
         return ListV((*items, item))
 
@@ -362,7 +531,8 @@ def _kept(interpreter: Interpreter, items: Value, keep: Value, item: Value) -> V
 
 
 def _generator(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
-    return _comprehension(interpreter, node, frame)
+    value = _comprehension(interpreter, node, frame)
+    return IterV(value) if type(value) is ListV else value
 
 
 def _call(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
@@ -396,5 +566,6 @@ HANDLERS: dict[str, Callable[[Interpreter, Node, Frame], Value]] = {
     "named_expression": _named,
     "list_comprehension": _comprehension,
     "set_comprehension": _comprehension,
+    "dictionary_comprehension": _comprehension,
     "generator_expression": _generator,
 }

@@ -72,6 +72,8 @@ class _NoScope:
 
     stars: list[Binding] = []  # noqa: RUF012
     loops: dict[str, None] = {}  # noqa: RUF012
+    changes: dict[str, list[Binding]] = {}  # noqa: RUF012
+    outer: set[str] = set()  # noqa: RUF012
     compounds: dict[int, Node] = {}  # noqa: RUF012
 
 

@@ -26,8 +26,8 @@ _CAPABILITY = re.compile(
     r"|arch_str|sm_str|cc_str|capability_str|gpu_cc|cc_int|arch_num|arch_number|arch_id|sm_arch|compute_arch|sm_cc)$",
     re.IGNORECASE,
 )
-_MAJOR = re.compile(r"^_*(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)?_?major$", re.IGNORECASE)
-_MINOR = re.compile(r"^_*(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)?_?minor$", re.IGNORECASE)
+_MAJOR = re.compile(r"^_*(?:(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)_?)*major$", re.IGNORECASE)
+_MINOR = re.compile(r"^_*(?:(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)_?)*minor$", re.IGNORECASE)
 _BUILD = re.compile(r"^has_sm_?(\d{2,3})([afx]?)(?:_\w+)?$")
 _PREDICATE = re.compile(
     r"^_*(?:is|has|use|device_is)_(?:nvidia_)?(?:cuda_)?sm_?(\d{2,3})([afx]?)(?:_?(?:supported|family|device|gpu))?$"
@@ -76,6 +76,7 @@ class Knowledge:
     predicates: dict[str, str] = field(default_factory=dict)
     constants: dict[str, Value] = field(default_factory=dict)
     wrappers: frozenset[str] = frozenset()
+    transparent: frozenset[str] = frozenset()  # decorators that leave what a function answers as it is
     keywords: dict[str, Requirement] = field(default_factory=dict)
     decorators: dict[str, Requirement] = field(default_factory=dict)
     combiners: dict[str, Requirement] = field(default_factory=dict)  # decorators that name decorated requirements
@@ -127,6 +128,11 @@ class Knowledge:
     def stated(self, full: str, lanes: Lanes) -> Value | None:
         """What a whole expression with a call in it is known to give: get_platform().is_sm90."""
         return self.call(full, full, lanes) if "()." in full else None
+
+    def holds(self, dotted: str) -> bool:
+        """Whether a library is known to have a module or function of that dotted name: `torch.cuda`."""
+        told = (*self.sources, *(name for name, when in self.predicates.items() if when == "true"))
+        return any(name == dotted or name.startswith(f"{dotted}.") for name in told)
 
     def constant(self, dotted: str) -> Value:
         """The assumed value of a name outside what was scanned (torch.version.hip), or MISSING."""
@@ -259,7 +265,8 @@ def compile_knowledge(
             for row in (*rows["predicates"], *rows["facades"]) if "when" in row
         },
         constants=constants,
-        wrappers=frozenset(row["name"] for row in rows["wrappers"]),
+        wrappers=frozenset(row["name"] for row in rows["wrappers"] ),
+        transparent=frozenset(row["name"] for row in (*rows["wrappers"], *rows["decorators"])),
         keywords={r.name: r for form, r in registries if form == "keyword"},
         decorators={r.name: r for form, r in registries if form == "decorator"},
         combiners={r.name: r for form, r in registries if form == "combiner"},
@@ -270,4 +277,12 @@ def compile_knowledge(
     )  # fmt: skip
 
 
-_SECTIONS = ("python_capability_sources", "facades", "predicates", "wrappers", "registries", "generations")
+_SECTIONS = (
+    "python_capability_sources",
+    "facades",
+    "predicates",
+    "wrappers",
+    "decorators",
+    "registries",
+    "generations",
+)

@@ -11,14 +11,17 @@ from archscan.frontends.python.interpreter.operations import (
     both_numbers,
     kleene,
     spellings,
+    table_of,
     truthy,
 )
 from archscan.frontends.python.interpreter.values import (
+    AlikeV,
     Capability,
     ClassV,
     DictV,
     FuncV,
     InstanceV,
+    IterV,
     Lanes,
     ListV,
     Maybe,
@@ -27,6 +30,7 @@ from archscan.frontends.python.interpreter.values import (
     Split,
     Unknown,
     Value,
+    VersionV,
     assume,
     depends,
     encode,
@@ -44,6 +48,8 @@ def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
         return None if value.open else tuple(key for key, _ in value.rows)
     if isinstance(value, tuple):
         return value
+    if isinstance(value, Capability) and not value.is_text:
+        return lanes.major, lanes.minor  # a number cannot be gone through
     groups = value.groups if isinstance(value, Split) else ()
     lengths = {len(one) if isinstance(one, tuple) else -1 for one, _ in groups}
     if len(lengths) != 1 or -1 in lengths:
@@ -57,7 +63,7 @@ def truth_of(lanes: Lanes, value: Value) -> Value:
     if kind is bool or (kind is Split and all(type(one) is bool for one, _ in value.groups)):
         return value
     if isinstance(value, tuple):
-        return len(value) > 0
+        return len(value) > 0 or isinstance(value, IterV)
     return lanes.merge((truthy(one), mask) for one, mask in lanes.groups(value))
 
 
@@ -102,6 +108,8 @@ def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
             return assume((v.value is None) is wanted, v.names, v.default)
         if isinstance(v, InstanceV) and not v.made:
             return Unknown((v.cls.name,))
+        if isinstance(v, FuncV) and v.doubt:
+            return Unknown(v.doubt)
         return (v is None) is wanted
 
     if not isinstance(value, Split):
@@ -123,18 +131,57 @@ def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     if sign in ("in", "not in") and isinstance(b, tuple):
         return _membership(lanes, sign == "in", a, b)
     if not (is_constant(a) and is_constant(b)):
-        if sign in ("is", "is not", "==", "!=") and isinstance(a, (ClassV, FuncV, ModuleV)):
+        if sign in ("is", "is not", "==", "!=") and isinstance(a, (ClassV, FuncV, ModuleV)) and type(a) is type(b):
+            if isinstance(a, FuncV) and isinstance(b, FuncV) and (a.doubt or a.node == b.node):
+                return Unknown((), False)
             return (a is b) is (sign in ("is", "=="))
         return Unknown((), depends(a) or depends(b))
-    if type(a) is SetV and type(b) is SetV and sign not in ("in", "not in"):
-        return bool(COMPARE[sign](frozenset(a), frozenset(b)))
-    if type(a) in (ListV, SetV):
-        a = tuple(a)
-    if type(b) in (ListV, SetV):
-        b = tuple(b)
+    if sign in ("is", "is not"):
+        return _identical(a, b, sign == "is")
+    if isinstance(a, tuple) and isinstance(b, tuple) and sign not in ("in", "not in"):
+        return _of_containers(sign, a, b)
     try:
         return bool(COMPARE[sign](a, b))
     except (TypeError, KeyError):
+        return Unknown((), False)
+
+
+def _identical(a: Value, b: Value, wanted: bool) -> Value:
+    """Whether two constants are one object: of equal numbers and texts it hangs on the implementation."""
+    if type(a) is not type(b):
+        return not wanted
+    if isinstance(a, bool) or a is None or (isinstance(a, int) and (a != b or -5 <= a <= 256)):
+        return (a == b) is wanted
+    return not wanted if a != b and not isinstance(a, tuple) else Unknown((), False)
+
+
+def _of_containers(sign: str, a: tuple[Value, ...], b: tuple[Value, ...]) -> Value:
+    """How two containers of constants compare: a list is no tuple, and sets have no order."""
+    kinds = [SetV if isinstance(v, SetV) else ListV if isinstance(v, ListV) else type(v) for v in (a, b)]
+    if IterV in kinds or AlikeV in (type(a), type(b)):
+        return Unknown((), False)
+    if kinds[0] is not kinds[1]:
+        if VersionV in kinds:
+            return bool(COMPARE[sign](tuple(a), tuple(b)))
+        # what a list was made of may be what is written as a set here: nobody knows its order
+        return sign == "!=" if sign in ("==", "!=") and SetV not in kinds else Unknown((), False)
+    if kinds[0] is SetV:
+        return bool(COMPARE[sign](frozenset(a), frozenset(b)))
+    if any(isinstance(item, tuple) for item in (*a, *b)):
+        if sign not in ("==", "!="):
+            return Unknown((), False) if any(isinstance(i, (ListV, SetV)) for i in (*a, *b)) else _ordered(sign, a, b)
+        alike = len(a) == len(b) and all(
+            (_of_containers("==", x, y) if isinstance(x, tuple) and isinstance(y, tuple) else x == y) is True
+            for x, y in zip(a, b, strict=False)
+        )
+        return alike is (sign == "==")
+    return _ordered(sign, a, b)
+
+
+def _ordered(sign: str, a: tuple[Value, ...], b: tuple[Value, ...]) -> Value:
+    try:
+        return bool(COMPARE[sign](tuple(a), tuple(b)))
+    except TypeError:
         return Unknown((), False)
 
 
@@ -179,8 +226,10 @@ def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     a, b = _as_number(lanes, a, b), _as_number(lanes, b, a)
     if isinstance(a, Split) or isinstance(b, Split):
         return binary(lanes, sign, a, b)
-    if isinstance(a, tuple) and isinstance(b, tuple) and sign in "+|":
-        return type(a)((*a, *b))
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return _joined(sign, a, b)
+    if isinstance(a, DictV) and isinstance(b, DictV) and sign == "|" and not (a.open or b.open):
+        return table_of([*a.rows, *b.rows], False)
     if sign == "in" or not (is_constant(a) and is_constant(b)):
         return Unknown((), depends(a) or depends(b))
     try:
@@ -189,6 +238,20 @@ def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         return ARITHMETIC[sign](a, b)
     except (TypeError, KeyError, ValueError, ZeroDivisionError, OverflowError):
         return Unknown()
+
+
+def _joined(sign: str, a: tuple[Value, ...], b: tuple[Value, ...]) -> Value:
+    """Two containers put together, or what sets have and have not in common."""
+    if isinstance(a, SetV) and isinstance(b, SetV) and sign in "|-^":
+        if sign == "|":
+            return SetV(dict.fromkeys((*a, *b))) if is_constant(a) and is_constant(b) else SetV((*a, *b))
+        if not (is_constant(a) and is_constant(b)):
+            return Unknown((), depends(a) or depends(b))
+        rest = SetV(item for item in a if item not in b)
+        return rest if sign == "-" else SetV((*rest, *(item for item in b if item not in a)))
+    if sign != "+" or type(a) is not type(b) or isinstance(a, SetV):
+        return Unknown((), depends(a) or depends(b))
+    return type(a)((*a, *b))
 
 
 def common_to(lanes: Lanes, a: Value, b: Value) -> Value:

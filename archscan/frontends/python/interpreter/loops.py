@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.interpreter.exceptions import cannot_raise, passes
 from archscan.frontends.python.interpreter.frames import NO_SCOPE, Frame
 from archscan.frontends.python.interpreter.lanewise import items_of, logical, truth_of
 from archscan.frontends.python.interpreter.operations import LONGEST_LOOP, item_of
 from archscan.frontends.python.interpreter.values import DictV, Unknown, Value, depends, is_constant
 from archscan.frontends.python.source.scopes import Binding
+from archscan.frontends.python.source.syntax import SCOPES, if_arms, operands, statements, text
 from archscan.frontends.python.source.syntax import field as child
-from archscan.frontends.python.source.syntax import operands, statements, text
 
 if TYPE_CHECKING:
     from archscan.frontends.python.interpreter.evaluate import Interpreter
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """What a condition on the variable of a loop over a literal comes to: for some item, and for every one.
+
+    `sure` = nothing leaves the loop or goes on with its next round before all items have come to the condition.
+    """
+
+    some: Value
+    every: Value
+    goes_on: bool
+    sure: bool
 
 
 def asked(interpreter: Interpreter, condition: Node, frame: Frame) -> Value:
@@ -24,22 +39,55 @@ def asked(interpreter: Interpreter, condition: Node, frame: Frame) -> Value:
     Where it only goes on to the next item, it has to be met by all: else some item gets further.
     """
     whole = truth_of(interpreter.lanes, interpreter.evaluate(condition, frame))
+    rounds = rounds_of(interpreter, condition, frame, whole)
+    if rounds is None:
+        return whole
+    return rounds.every if rounds.goes_on else rounds.some
+
+
+def rounds_of(interpreter: Interpreter, condition: Node, frame: Frame, whole: Value) -> Rounds | None:
+    """What a condition comes to over the rounds of a loop around it; None where they do not differ, for all we know."""
     loop = None if _tells(interpreter, whole) else _loop_of(condition, frame)
     items = _items(interpreter, loop, frame) if loop is not None else ()
     if loop is None or not items:
-        return whole
+        return None
     results = []
     for item in items:
         one = Frame(frame.module, NO_SCOPE, frame, loop_names(interpreter, loop.node, item))
         results.append(truth_of(interpreter.lanes, interpreter.evaluate(condition, one)))
         one.memo.clear()
     if not any(depends(result) for result in results):
-        return whole
-    goes_on = _goes_on(condition)
-    value: Value = goes_on
+        return None
+    some: Value = False
+    every: Value = True
     for result in results:
-        value = logical(interpreter.lanes, goes_on, value, result)
-    return value
+        some, every = logical(interpreter.lanes, False, some, result), logical(interpreter.lanes, True, every, result)
+    return Rounds(some, every, _goes_on(condition), _is_come_to(interpreter, condition, loop, frame))
+
+
+def _is_come_to(interpreter: Interpreter, condition: Node, loop: Binding, frame: Frame) -> bool:
+    """Whether every round of a loop comes to a condition before anything leaves it, unless the condition was met."""
+    body = child(loop.node.parent, "body") if loop.node.parent is not None else None
+    statement: Node | None = condition
+    while statement is not None and statement.type not in ("if_statement", "elif_clause", "block"):
+        statement = statement.parent
+    if body is None or statement is None or statement.type != "if_statement" or statement.parent != body:
+        return False
+    met = child(statement, "consequence")
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node == met or node.type in SCOPES:
+            continue
+        if node.type in _LEAVING and (node.type != "continue_statement" or node.start_byte < statement.start_byte):
+            return False
+        stack.extend(node.named_children)
+    rest = [block for _, block in if_arms(statement)[1:]]
+    others = [one for one in statements(body) if one != statement]
+    return all(cannot_raise(interpreter, block, frame) for block in rest) and passes(interpreter, others, frame)
+
+
+_LEAVING = ("break_statement", "continue_statement", "return_statement", "raise_statement")
 
 
 def _tells(interpreter: Interpreter, truth: Value) -> bool:
@@ -52,9 +100,12 @@ def _tells(interpreter: Interpreter, truth: Value) -> bool:
 def _loop_of(condition: Node, frame: Frame) -> Binding | None:
     """The innermost loop around a condition that names its variable."""
     loops = frame.scope.loops
-    named = [frame.scope.bindings[name][-1] for name in _identifiers(condition) if name in loops] if loops else []
+    named = [b for name in _identifiers(condition) if name in loops for b in frame.scope.of(name)] if loops else []
     around = [b for b in named if b.kind == "loop" and b.value is not None and _holds(b.node.parent, condition)]
-    return max(around, key=lambda b: b.node.start_byte, default=None)
+    loop = max(around, key=lambda b: b.node.start_byte, default=None)
+    if loop is not None and any(b.node != loop.node and _holds(loop.node.parent, b.node) for b in named):
+        return None  # it gets other values on the way
+    return loop
 
 
 def _holds(loop: Node | None, condition: Node) -> bool:

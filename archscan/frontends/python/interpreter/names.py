@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.annotations import given_object
-from archscan.frontends.python.interpreter.branches import combine, taken
-from archscan.frontends.python.interpreter.frames import DEPTH, END, MISSING, NO_SCOPE, STEPS, Frame, distinct
-from archscan.frontends.python.interpreter.lanewise import binary, items_of
+from archscan.frontends.python.interpreter.branches import combine, split_truth, taken
+from archscan.frontends.python.interpreter.changes import trusted
+from archscan.frontends.python.interpreter.decorators import decorated
+from archscan.frontends.python.interpreter.exceptions import cannot_raise, leaves_loop, suppressing
+from archscan.frontends.python.interpreter.frames import DEPTH, END, MISSING, NO_SCOPE, STEPS, Frame, Lazy, distinct
+from archscan.frontends.python.interpreter.lanewise import items_of
 from archscan.frontends.python.interpreter.loops import loop_names
+from archscan.frontends.python.interpreter.matching import case_truths
+from archscan.frontends.python.interpreter.mutation import augmented, changed_by
 from archscan.frontends.python.interpreter.operations import BUILTINS, item_of
 from archscan.frontends.python.interpreter.values import (
     ExternalV,
     FuncV,
     InstanceV,
-    ListV,
+    IterV,
     ModuleV,
     PartialV,
     Unknown,
     Value,
+    assume,
     depends,
+    doubted,
     is_constant,
+    is_mutable,
+    set_once,
     unite,
 )
 from archscan.frontends.python.source.blocks import ends
 from archscan.frontends.python.source.modules import Module
-from archscan.frontends.python.source.scopes import Binding, Chain
+from archscan.frontends.python.source.scopes import Binding, Chain, Scope, arm_blocks, clauses
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import if_arms, line_of, oneline, text
 from archscan.frontends.python.source.triggers import is_trigger
@@ -44,17 +54,25 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame, position: int) -> 
     at = position
     while current is not None:
         if not current.is_class or current is frame:
-            if current.scope.holds(name):
+            if current.scope.holds(name) and not _is_of_around(current, name):
                 value = resolve(interpreter, name, current, at)
                 if value is not MISSING:
-                    return value
+                    return trusted(interpreter, value, name, current, frame, at)
             if name in current.locals:
-                return current.locals[name]
+                value = current.locals[name]
+                if type(value) is Lazy:
+                    value = current.locals[name] = interpreter.evaluate(value.node, value.frame)
+                return trusted(interpreter, value, name, current, frame, at)
             if name in current.parameters:
                 return parameter(interpreter, name, current)
         at = at if current.scope is NO_SCOPE else END
         current = current.parent
     return _outside(interpreter, name, frame)
+
+
+def _is_of_around(frame: Frame, name: str) -> bool:
+    """Whether a function that sets a name around it has not done so yet, for all that is known."""
+    return name in frame.scope.outer and not frame.scope.bindings[name]
 
 
 def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
@@ -123,7 +141,7 @@ def member_of(interpreter: Interpreter, module: Module, name: str) -> Value:
             return given
         interpreter.depth += 1
         try:
-            return resolve(interpreter, name, frame, END)
+            return trusted(interpreter, resolve(interpreter, name, frame, END), name, frame, frame, END)
         finally:
             interpreter.depth -= 1
     for other in _starred(interpreter, module):
@@ -175,33 +193,50 @@ def resolve(interpreter: Interpreter, name: str, frame: Frame, position: int) ->
 
 def _resolved(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
     value = _bound_value(interpreter, name, frame, position)
-    if frame.parent is None and name in frame.module.globals and is_constant(value):
-        return _set_by_functions(interpreter, name, frame)
+    if frame.parent is None and name in frame.module.globals and not isinstance(value, ModuleV):
+        return _set_by_functions(interpreter, name, frame, value)
     return value
 
 
-def _set_by_functions(interpreter: Interpreter, name: str, frame: Frame) -> Value:
-    """The value that a function gives a global name: the one that asks for the target, if there is one."""
+def _set_by_functions(interpreter: Interpreter, name: str, frame: Frame, given: Value) -> Value:
+    """The value of a global name that functions set: the one that asks for the target, if there is one, as assumed."""
     for function in frame.module.setters(name):
         inside = interpreter.entry_frame(frame.module, function, frame)
         value = resolve(interpreter, name, inside, END) if name in inside.scope.bindings else MISSING
-        if depends(value):
-            return value
-    return Unknown((name,))
+        if depends(value) and not depends(given):
+            return assume(value, set_once(name))
+    if depends(given) and is_constant(given):
+        return assume(given, set_once(name))
+    return doubted(given, set_once(name)) if isinstance(given, FuncV) else Unknown((name,), depends(given), lost=True)
 
 
 def _bound_value(interpreter: Interpreter, name: str, frame: Frame, position: int) -> Value:
-    before = frame.scope.bindings[name]
+    scope = frame.scope
+    before = scope.bindings[name]
+    if name in scope.changes:
+        before = sorted([*before, *scope.changes[name]], key=lambda b: b.node.end_byte)
+    chain: Chain = ()
     if position < END:
-        before = [b for b in before if b.node.end_byte <= position or b.kind == "loop"]
+        later = [b for b in before if b.chain and b.node.end_byte > position and b.kind != "loop"]
+        before = [b for b in before if b.node.end_byte <= position]
+        if later or (before and before[-1].chain):
+            chain = scope.chain_at(position)
+            if later and _comes_round(scope, later, chain):
+                return Unknown((name,), lost=True)
     if not before:
         return MISSING
-    chain: Chain = ()
     if not before[-1].chain:
         return _bound(interpreter, before[-1], frame, before[:-1], chain)
-    if position < END:
-        chain = frame.scope.chain_at(position)
     return _reach(interpreter, name, frame, before, chain, position)
+
+
+def _comes_round(scope: Scope, later: list[Binding], chain: Chain) -> bool:
+    """Whether what a loop does further down holds at a place in it the next time round."""
+    around = [start for start, _ in chain if scope.compounds[start].type in _LOOPS]
+    return bool(around) and any(start in around for binding in later for start, _ in binding.chain)
+
+
+_LOOPS = ("for_statement", "while_statement")
 
 
 def _reach(
@@ -216,6 +251,15 @@ def _reach(
             return _bound(interpreter, binding, frame, before[:i], chain)
         start, arm = binding.chain[common]
         if common < len(chain) and chain[common][0] == start:
+            node = frame.scope.compounds[start]
+            if node.type == "try_statement":  # the body went before: all of it, or some
+                after = clauses(node)[chain[common][1]]
+                if after == "else_clause":
+                    return _reach(interpreter, name, frame, before[: i + 1], (*chain[:common], (start, 0)), position)
+                if arm == 0 or after == "finally_clause":
+                    return Unknown((name,), lost=True)
+            elif node.type in _LOOPS:  # the other arm is its else
+                return Unknown((name,), lost=True)
             continue  # another arm of the statement that the position is in
         return _joined(interpreter, name, frame, before[: i + 1], binding.chain[:common], start, arm)
     return MISSING
@@ -244,24 +288,81 @@ def _join(
 ) -> Value:
     """The value after a compound statement that binds the name in some arm."""
     node = frame.scope.compounds[start]
-    inside = [b for b in before if (start in (c[0] for c in b.chain))]
-    earlier = [b for b in before if b not in inside]
-    if node.type != "if_statement":
-        first = min((b.chain[len(chain)][1] for b in inside), default=arm) if node.type == "try_statement" else arm
-        if first and earlier and node.type == "try_statement":  # only a handler gives it another value
-            return _reach(interpreter, name, frame, earlier, chain, start)
-        mine = [b for b in before if b not in inside or b.chain[len(chain)][1] == first]
-        return _reach(interpreter, name, frame, mine, (*chain, (start, first)), END)
-    arms = if_arms(node)
+    depth = len(chain)
+    inside = [b for b in before if _is_in(b, depth, start)]
+    earlier = [b for b in before if not _is_in(b, depth, start)]
+
+    def after(index: int) -> Value:
+        """The value at the end of an arm."""
+        mine = [b for b in before if not _is_in(b, depth, start) or b.chain[depth][1] == index]
+        return _reach(interpreter, name, frame, mine, (*chain, (start, index)), END)
+
+    def otherwise() -> Value:
+        """The value where no arm is gone through."""
+        value = _reach(interpreter, name, frame, earlier, chain, start)
+        return _before(interpreter, name, frame, True) if value is MISSING else value
+
+    if node.type == "if_statement":
+        found = _is_set_once(interpreter, name, node, frame, inside)
+        return (
+            _after_arms(interpreter, name, frame, _if_arms(interpreter, node, frame), after, earlier, chain, start)
+            if found is MISSING
+            else found
+        )
+    if node.type == "match_statement":
+        return _after_arms(
+            interpreter, name, frame, _match_arms(interpreter, node, frame), after, earlier, chain, start
+        )
+    if node.type == "try_statement":
+        return _after_try(interpreter, name, node, frame, inside, len(chain), after, otherwise)
+    if node.type == "with_statement":
+        value = after(arm)
+        why = suppressing(interpreter, node, frame)
+        return (
+            combine(interpreter, [(value, interpreter.lanes.all, ()), (otherwise(), interpreter.lanes.all, why)])
+            if why
+            else value
+        )
+    value = after(arm)
+    if node.type == "for_statement" and arm == 0 and _is_surely_met(interpreter, node, frame, inside, len(chain)):
+        return value
+    why = (oneline(node.children[0], 20) + " loop",)
+    values = [otherwise(), *(after(i) for i in sorted({b.chain[len(chain)][1] for b in inside} - {arm})), value]
+    return combine(interpreter, [(v, interpreter.lanes.all, why) for v in values])
+
+
+Arms = list[tuple[Node, int, int, tuple[str, ...]]]  # block, lanes that surely and perhaps take it, what that hangs on
+
+
+def _if_arms(interpreter: Interpreter, node: Node, frame: Frame) -> Arms:
+    left, found = interpreter.lanes.all, []
+    for condition, block in if_arms(node):
+        yes, maybe, why = taken(interpreter, condition, frame, left)
+        found.append((block, yes, maybe, why))
+        left &= ~yes
+    return found
+
+
+def _match_arms(interpreter: Interpreter, node: Node, frame: Frame) -> Arms:
+    left, found = interpreter.lanes.all, []
+    for case, block, truth in case_truths(interpreter, node, frame):
+        yes, maybe, why = split_truth(interpreter, truth, case, left)
+        found.append((block, yes, maybe, why))
+        left &= ~yes
+    return found
+
+
+def _after_arms(
+    interpreter: Interpreter, name: str, frame: Frame, arms: Arms, after: Callable[[int], Value],
+    earlier: list[Binding], chain: Chain, start: int,
+) -> Value:  # fmt: skip
+    """The value after the arms of which the first that is met is gone through."""
     parts: list[tuple[Value, int, tuple[str, ...]]] = []
     left = interpreter.lanes.all
     names: tuple[str, ...] = ()
-    for index, (condition, block) in enumerate(arms):
-        yes, maybe, why = taken(interpreter, condition, frame, left)
+    for index, (block, yes, maybe, why) in enumerate(arms):
         if not ends(block):
-            inner_chain = (*chain, (start, index))
-            mine = [b for b in before if b in earlier or b.chain[: len(inner_chain)] == inner_chain]
-            value = _reach(interpreter, name, frame, mine, inner_chain, END)
+            value = after(index)
             parts.append((value, yes, names))
             if maybe:
                 parts.append((value, maybe, unite(names, why)))
@@ -272,6 +373,73 @@ def _join(
         parts.append((_reach(interpreter, name, frame, earlier, chain, start), left, names))
     before_all = _before(interpreter, name, frame, any(depends(value) for value, _, _ in parts))
     return combine(interpreter, [(before_all if v is MISSING else v, m, n) for v, m, n in parts])
+
+
+def _after_try(
+    interpreter: Interpreter, name: str, node: Node, frame: Frame, inside: list[Binding], depth: int,
+    after: Callable[[int], Value], otherwise: Callable[[], Value],
+) -> Value:  # fmt: skip
+    """The value after a try statement: what its handlers leave is one of them, unless its body cannot raise."""
+    kinds, blocks = clauses(node), arm_blocks(node)
+    bound = {b.chain[depth][1] for b in inside}
+    last = len(kinds) - 1
+    if kinds[last] == "finally_clause" and last in bound:
+        return after(last)
+    ending = kinds.index("else_clause") if "else_clause" in kinds else 0
+    normal = after(ending if ending in bound else 0) if bound & {0, ending} else otherwise()
+    handlers = [i for i, kind in enumerate(kinds) if kind.startswith("except") and not ends(blocks[i])]
+    if not handlers or cannot_raise(interpreter, blocks[0], frame):
+        return normal
+    why = (oneline(node.children[0], 20) + " " + oneline(blocks[handlers[0]].parent or node, 60).split(":")[0],)
+    everything = interpreter.lanes.all
+    lost = Unknown((name,), lost=True)
+    parts: list[tuple[Value, int, tuple[str, ...]]] = []
+    for i in handlers:
+        value = _own(interpreter, name, frame, [b for b in inside if b.chain[depth][1] == i], depth + 1)
+        if value is MISSING:
+            value = lost if 0 in bound else otherwise()
+        parts.append((value, everything, why))
+    return combine(interpreter, [*parts, (normal, everything, why)])
+
+
+def _own(interpreter: Interpreter, name: str, frame: Frame, bindings: list[Binding], depth: int) -> Value:
+    """The value that the last of some bindings gives, if it is sure to be come to; else MISSING."""
+    if not bindings or len(bindings[-1].chain) > depth or bindings[-1].kind not in _ALONE:
+        return MISSING
+    return _bound(interpreter, bindings[-1], frame, bindings[:-1], bindings[-1].chain)
+
+
+def _is_surely_met(interpreter: Interpreter, node: Node, frame: Frame, inside: list[Binding], depth: int) -> bool:
+    """Whether a loop is sure to be gone through, and to come to the last of the bindings each time."""
+    last, body, source = inside[-1], child(node, "body"), child(node, "right")
+    if body is None or source is None or len(last.chain) > depth + 1 or last.kind not in (*_ALONE, "loop"):
+        return False
+    items = items_of(interpreter.lanes, interpreter.evaluate(source, frame))
+    return bool(items) and (last.kind == "loop" or not leaves_loop(body))
+
+
+_UNSET = re.compile(r"(\w+(?:\.\w+)*)\s+is\s+None|not\s+(\w+(?:\.\w+)*)")
+
+
+def _is_set_once(interpreter: Interpreter, name: str, node: Node, frame: Frame, inside: list[Binding]) -> Value:
+    """What `if X is None: X = value` leaves in a global name that nothing else gives a value: that; else MISSING."""
+    condition = child(node, "condition")
+    asked = _UNSET.fullmatch(text(condition)) if condition is not None else None
+    if asked is None or name not in asked.groups() or name not in frame.scope.outer or len(inside) != 1:
+        return MISSING
+    module = interpreter.module_frame(frame.module)
+    given = module.scope.of(name)
+    unset = len(given) == 1 and given[0].value is not None and given[0].value.type == "none"
+    alone = len(frame.module.setters(name)) == len(frame.module.globals.get(name, ())) == 1
+    if not unset or not alone or len(frame.scope.bindings[name]) != 1 or inside[0].kind not in _ALONE:
+        return MISSING
+    value = _bound(interpreter, inside[0], frame, [], inside[0].chain)
+    return MISSING if is_mutable(value) else value
+
+
+def _is_in(binding: Binding, depth: int, start: int) -> bool:
+    """Whether a binding lies in the compound statement that begins at an offset, so many statements deep."""
+    return len(binding.chain) > depth and binding.chain[depth][0] == start
 
 
 def _before(interpreter: Interpreter, name: str, frame: Frame, asks: bool) -> Value:
@@ -288,7 +456,7 @@ def _around(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     module = interpreter.module_frame(frame.module)
     if frame is module or name not in frame.module.globals or name not in module.scope.bindings:
         return Unknown((name,))
-    return _bound_value(interpreter, name, module, END)
+    return doubted(_bound_value(interpreter, name, module, END), (name,))
 
 
 def _bound(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
@@ -318,32 +486,44 @@ def _bound(interpreter: Interpreter, binding: Binding, frame: Frame, before: lis
 _ALONE = frozenset({"assign", "unpack"})  # give a value that does not hang on what the name was before
 
 
-def _value_of(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
+def _defined(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:
+    """The value of a binding that is no assignment; MISSING of one that is."""
     kind = binding.kind
     if kind == "import":
         return _import(interpreter, binding, frame)
+    if kind == "lost":
+        return Unknown((binding.name,), lost=True)
     if binding.value is None:
         return parameter(interpreter, binding.name, frame)
     if kind == "def":
-        return _decorated(binding, frame)
+        return decorated(interpreter, FuncV(frame.module, binding.value, frame), binding.node, frame)
     if kind == "class":
-        return interpreter.class_of(frame.module, binding.value, frame)
-    if kind == "loop":
-        return _looped(interpreter, binding, frame)
+        return decorated(interpreter, interpreter.class_of(frame.module, binding.value, frame), binding.node, frame)
+    return _looped(interpreter, binding, frame) if kind == "loop" else MISSING
+
+
+def _value_of(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
+    kind = binding.kind
+    if kind == "change":
+        return changed_by(interpreter, binding, _previous(interpreter, binding, frame, before, chain), frame)
+    defined = _defined(interpreter, binding, frame)
+    if defined is not MISSING or binding.value is None:
+        return defined
     mark = len(interpreter.trace)
     value = interpreter.evaluate(binding.value, frame)
-    if kind == "append":
-        return _appended(interpreter, _previous(interpreter, binding, frame, before, chain), value)
     if kind == "augment":
-        return binary(interpreter.lanes, binding.operator, _previous(interpreter, binding, frame, before, chain), value)
+        held = _previous(interpreter, binding, frame, before, chain)
+        return augmented(interpreter.lanes, binding.operator, held, value)
+    if type(value) is IterV and kind != "unpack":
+        return Unknown((binding.name,), depends(value), lost=True)  # nobody knows how much of it was gone through
     if kind == "unpack":
         value = interpreter.lanes.lift(lambda v: item_of(v, binding.index, interpreter.lanes), value)
-        if isinstance(value, Unknown) and not value.arch:
+        if _is_untold(value):
             told = interpreter.knowledge.seed_unknown(binding.name, binding.value, interpreter.lanes)
             return Unknown((binding.name,)) if told is None else told
-    if isinstance(value, InstanceV):
-        value = _with_stores(interpreter, binding.name, value, frame)
-    if isinstance(value, Unknown) and not value.arch and not _is_handed_over(interpreter, binding.value, frame):
+    if isinstance(value, InstanceV) and kind == "assign":
+        value = _with_stores(binding, value, frame)
+    if _is_untold(value) and not _is_handed_over(interpreter, binding.value, frame):
         seeded = interpreter.knowledge.seed_unknown(binding.name, binding.value, interpreter.lanes)
         value = value if seeded is None else seeded
     if depends(value) or isinstance(value, (PartialV, FuncV)):
@@ -351,15 +531,30 @@ def _value_of(interpreter: Interpreter, binding: Binding, frame: Frame, before: 
     return value
 
 
-def _with_stores(interpreter: Interpreter, name: str, instance: InstanceV, frame: Frame) -> InstanceV:
-    """An object with what is assigned to its attributes after it was made: `c.allowed = (8,)`."""
-    stores = {full.removeprefix(f"{name}."): full for full in frame.scope.bindings if full.startswith(f"{name}.")}
-    if not stores:
+def _is_untold(value: Value) -> bool:
+    """Whether it comes from outside of what was scanned, and nothing says that it hangs on the target."""
+    return isinstance(value, Unknown) and not value.arch and not value.lost
+
+
+def _with_stores(binding: Binding, instance: InstanceV, frame: Frame) -> InstanceV:
+    """An object with what the statements that follow at once store in it: `c.allowed = (8,)`."""
+    fields: dict[str, Value] = {}
+    statement = binding.node.parent.next_named_sibling if binding.node.parent is not None else None
+    while statement is not None and statement.type == "expression_statement" and statement.named_children:
+        assignment = statement.named_children[0]
+        left, right = child(assignment, "left"), child(assignment, "right")
+        owner = child(left, "object") if left is not None and left.type == "attribute" else None
+        named = child(left, "attribute") if left is not None and left.type == "attribute" else None
+        if assignment.type != "assignment" or owner is None or named is None or text(owner) != binding.name:
+            break
+        if right is None or right.type == "assignment" or text(named) in fields:
+            break
+        fields[text(named)] = Lazy(right, frame)
+        statement = statement.next_named_sibling
+    if not fields:
         return instance
-    fields = {
-        attribute: resolve(interpreter, full, frame, END) for attribute, full in stores.items() if "." not in attribute
-    }
-    return InstanceV(instance.cls, {**instance.fields, **fields}, instance.made)
+    stored = frozenset(fields)
+    return InstanceV(instance.cls, {**instance.fields, **fields}, instance.made, instance.init, stored)
 
 
 def _is_handed_over(interpreter: Interpreter, source: Node, frame: Frame) -> bool:
@@ -371,13 +566,6 @@ def _is_handed_over(interpreter: Interpreter, source: Node, frame: Frame) -> boo
 def _previous(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
     value = _reach(interpreter, binding.name, frame, before, binding.chain, binding.node.start_byte)
     return Unknown((binding.name,)) if value is MISSING else value
-
-
-def _appended(interpreter: Interpreter, before: Value, item: Value) -> Value:
-    def add(held: Value) -> Value:
-        return ListV((*held, item)) if isinstance(held, tuple) else Unknown()
-
-    return interpreter.lanes.lift(add, before)
 
 
 def _looped(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:
@@ -396,12 +584,6 @@ def _looped(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:
 def _note(interpreter: Interpreter, module: Module, node: Node, mark: int) -> None:
     words = oneline(node, 120)
     interpreter.trace.insert(mark, Related(module.path, line_of(node), Role.DEFINITION, words))
-
-
-def _decorated(binding: Binding, frame: Frame) -> Value:
-    """The function itself: what a decorator makes of it is not looked at."""
-    assert binding.value is not None
-    return FuncV(frame.module, binding.value, frame)
 
 
 def _import(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:

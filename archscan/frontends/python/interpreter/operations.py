@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from archscan.frontends.python.interpreter.values import (
+    AlikeV,
     BuiltinMethod,
     Capability,
     DictV,
     ExternalV,
+    FuncV,
     InstanceV,
+    IterV,
     Lanes,
     ListV,
     Maybe,
@@ -21,6 +24,7 @@ from archscan.frontends.python.interpreter.values import (
     Value,
     assume,
     depends,
+    doubted,
     is_constant,
     unite,
 )
@@ -48,6 +52,11 @@ def preferred(alternatives: list[tuple[Value, tuple[str, ...]]], asking: Sequenc
     if all(type(v) is type(first) and (v is first or (is_constant(v) and v == first)) for v in values):
         return first
     names = unite(*(n for _, n in alternatives))
+    return doubted(_preferred(values, names, asking), names)
+
+
+def _preferred(values: list[Value], names: tuple[str, ...], asking: Sequence[int]) -> Value:
+    """The one of different values that is meant."""
     if any(map(_holds_text, values)) and all(v is None or isinstance(v, str) or _holds_text(v) for v in values):
         last = values[-1]  # what is returned where nothing is objected to
         return Unknown(names, last.arch, True) if isinstance(last, Unknown) else assume(last, names)
@@ -121,9 +130,9 @@ def truthy(value: Value) -> Value:
         inner_truth = truthy(value.value)
         return inner_truth if isinstance(inner_truth, Unknown) else Maybe(inner_truth, value.names, value.default)
     if isinstance(value, tuple):
-        return len(value) > 0
+        return len(value) > 0 or isinstance(value, IterV)
     if isinstance(value, DictV):
-        return bool(value.rows)
+        return bool(value.rows) or (Unknown(("table",)) if value.open else False)
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return bool(value)
     if isinstance(value, (Capability, PropertiesV)):
@@ -132,15 +141,17 @@ def truthy(value: Value) -> Value:
         return Unknown((getattr(value, "name", ""),))
     if isinstance(value, InstanceV):
         return Unknown((value.cls.name,))
-    return True
+    return Unknown(value.doubt) if isinstance(value, FuncV) and value.doubt else True
 
 
 def item_of(value: Value, index: int, lanes: Lanes) -> Value:
     if isinstance(value, Capability):
         return {0: lanes.major, 1: lanes.minor}.get(index, Unknown(("index",), True))
+    if isinstance(value, SetV) and len(value) > 1:
+        return Unknown((), depends(value), lost=True)
     if isinstance(value, tuple) and -len(value) <= index < len(value):
         return value[index]
-    return Unknown((), depends(value))
+    return Unknown((), depends(value), lost=isinstance(value, tuple))
 
 
 def is_capability(value: Value) -> bool:
@@ -155,6 +166,13 @@ def joined_text(items: tuple[Value, ...]) -> Value:
     if len(items) == 1 and isinstance(items[0], Capability):
         return Capability(True)
     return Unknown((), any(depends(i) for i in items))
+
+
+def table_of(rows: list[tuple[Value, Value]], is_open: bool) -> DictV:
+    """A table of rows, of equal keys only the last."""
+    if not all(is_constant(key) for key, _ in rows):
+        return DictV(tuple(rows), is_open)
+    return DictV(tuple(dict(rows).items()), is_open)
 
 
 def both_numbers(a: Value, b: Value) -> bool:
@@ -180,14 +198,27 @@ def hashable(value: Value) -> bool:
 def apply(function: Callable[..., Value], name: str, items: tuple[Value, ...]) -> Value:
     if len(items) == 1 and isinstance(items[0], Capability):
         return items[0] if name in ("int", "float", "str", "tuple", "list") else Unknown((), True)
+    if any(type(i) is AlikeV for i in items):
+        return (
+            items[0]
+            if name in ("tuple", "list", "set", "frozenset", "sorted") and len(items) == 1
+            else Unknown((), True)
+        )
+    if name in ("tuple", "list") and len(items) == 1 and isinstance(items[0], tuple):
+        return items[0] if isinstance(items[0], SetV) and len(items[0]) > 1 else CALLABLE[name](items[0])
     if not all(is_constant(i) for i in items):
-        if name in ("tuple", "list", "set", "frozenset", "sorted") and len(items) == 1 and isinstance(items[0], tuple):
-            return items[0]
+        if name in ("set", "frozenset") and len(items) == 1 and isinstance(items[0], tuple):
+            return SetV(items[0])
         return Unknown((), any(depends(i) for i in items))
+    if name in _OF_ONE and (len(items) != 1 or not isinstance(items[0], (tuple, str))):
+        return Unknown()
     try:
         return function(*items)
     except (TypeError, ValueError, OverflowError):
         return Unknown()
+
+
+_OF_ONE = frozenset({"set", "frozenset", "sorted", "len", "sum"})
 
 
 def apply_method(method: BuiltinMethod, items: tuple[Value, ...]) -> Value:
@@ -241,12 +272,14 @@ METHODS = frozenset(
 
 
 CALLABLE: dict[str, Callable[..., Any]] = {
-    "int": int, "str": str, "float": float, "bool": bool, "tuple": tuple, "list": ListV, "set": SetV,
-    "frozenset": SetV, "range": lambda *bounds: _numbers(range(*bounds)),
+    "int": int, "str": str, "float": float, "bool": bool, "tuple": tuple, "list": ListV,
+    "set": lambda v: SetV(dict.fromkeys(v)), "frozenset": lambda v: SetV(dict.fromkeys(v)),
+    "sum": sum, "abs": abs, "round": round, "range": lambda *bounds: _numbers(range(*bounds)),
     "sorted": lambda v: ListV(sorted(v)), "min": min, "max": max, "len": len, "any": any, "all": all,
 }  # fmt: skip
 
 
 BUILTINS = frozenset(CALLABLE) | {
-    "print", "range", "isinstance", "getattr", "hasattr", "super", "type", "map", "zip", "iter", "next",
+    "print", "range", "isinstance", "getattr", "hasattr", "super", "type", "map", "zip", "iter", "next", "dict",
+    "repr", "id", "hash", "enumerate", "reversed", "filter", "callable", "setattr", "delattr", "vars",
 }  # fmt: skip

@@ -21,11 +21,13 @@ class Unknown:
     """A value nobody can tell from the source; `names` say what it hangs on, `arch` that the target is one of them.
 
     `text` = it is a text that holds something, whatever: true, and not None.
+    `lost` = the source gives it, in a way that is not followed: what its name says by convention is no help then.
     """
 
     names: tuple[str, ...] = ()
     arch: bool = False
     text: bool = False
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,19 @@ class ListV(tuple):  # type: ignore[type-arg]
 
 
 class SetV(tuple):  # type: ignore[type-arg]
-    """A set."""
+    """A set, or what is gone through in an order that nobody can tell."""
+
+    __slots__ = ()
+
+
+class IterV(tuple):  # type: ignore[type-arg]
+    """What can be gone through once: a generator, `iter(…)`, `map(…)`."""
+
+    __slots__ = ()
+
+
+class AlikeV(ListV):
+    """One item that stands for any number of its like: what a comprehension makes of all devices."""
 
     __slots__ = ()
 
@@ -102,6 +116,7 @@ class FuncV:
     frame: Any
     bound: Value = None
     is_bound: bool = False
+    doubt: tuple[str, ...] = ()  # why nobody knows whether this is what is called: a decorator, a patch
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -139,6 +154,8 @@ class InstanceV:
     cls: ClassV
     fields: dict[str, Value] = field(default_factory=dict)
     made: bool = True
+    init: Any = None  # the frame of its __init__, with the arguments
+    stored: frozenset[str] = frozenset()  # fields that are stored from outside right after it is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,10 +327,11 @@ def _guarded(operation: Callable[..., Value], items: tuple[Value, ...], arch: bo
     if unknown:
         if len(unknown) == 1 and not names and unknown[0].arch is arch:
             return unknown[0]
-        return Unknown(unite(names, *[item.names for item in unknown]), arch)
+        lost = any(item.lost for item in unknown)
+        return Unknown(unite(names, *[item.names for item in unknown]), arch, lost=lost)
     result = operation(*plain)
     if arch and isinstance(result, Unknown):
-        result = Unknown(result.names, True)
+        result = Unknown(result.names, True, lost=result.lost)
     if not names:
         return result
     return assume(result, names, default)
@@ -328,6 +346,75 @@ def assume(value: Value, names: tuple[str, ...], default: bool = False) -> Value
     if isinstance(value, Split):
         return Split(tuple((assume(v, names), m) for v, m in value.groups))
     return Maybe(value, names, default)
+
+
+def set_once(name: str) -> tuple[str, ...]:
+    """What is assumed of a name or attribute that others may set as well."""
+    return (f"{_ALONE}{name}",)
+
+
+_ALONE = "nothing else sets "
+
+
+def is_doubt(name: str) -> bool:
+    """Whether what is assumed is no condition, but that a value is what it was made as."""
+    return name.startswith((_ALONE, "@"))
+
+
+def doubted(value: Value, names: tuple[str, ...]) -> Value:
+    """The value if what is named did not change it: of a function, what it answers."""
+    if isinstance(value, FuncV):
+        return FuncV(value.module, value.node, value.frame, value.bound, value.is_bound, unite(value.doubt, names))
+    if isinstance(value, Split) and any(isinstance(one, (FuncV, ClassV, ModuleV, PartialV)) for one, _ in value.groups):
+        return Unknown(names, True, lost=True)
+    if isinstance(value, (ClassV, ModuleV, PartialV, BuiltinMethod)):
+        return Unknown(names, lost=True)
+    return assume(value, names)
+
+
+def is_mutable(value: Value) -> bool:
+    """Whether it is a container that may be changed where it is, or holds one."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return False
+    if kind is Split:
+        return any(is_mutable(one) for one, _ in value.groups)
+    if kind is Maybe:
+        return is_mutable(value.value)
+    if kind is DictV or isinstance(value, (ListV, SetV, IterV)):
+        return True
+    return isinstance(value, tuple) and any(is_mutable(item) for item in value)
+
+
+def is_nested(value: Value) -> bool:
+    """Whether a container holds others that may be changed where they are, or objects."""
+    kind = type(value)
+    if kind is Split:
+        return any(is_nested(one) for one, _ in value.groups)
+    if kind is Maybe:
+        return is_nested(value.value)
+    if kind is DictV:
+        return any(not _is_flat(row) for _, row in value.rows)
+    return isinstance(value, tuple) and any(is_mutable(item) or isinstance(item, InstanceV) for item in value)
+
+
+def _is_flat(row: Value) -> bool:
+    """Whether a row that may wait to be evaluated is written as something that cannot be changed."""
+    if is_constant(row):
+        return not is_mutable(row)
+    node = getattr(row, "node", None)
+    return node is not None and _is_written_flat(node)
+
+
+def _is_written_flat(node: Node) -> bool:
+    if node.type == "tuple":
+        return all(_is_written_flat(part) for part in node.named_children)
+    return node.type in _FLAT
+
+
+_FLAT = frozenset(
+    {"integer", "float", "string", "true", "false", "none", "comparison_operator", "not_operator", "lambda", "comment"}
+)  # fmt: skip
 
 
 def unite(*names: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,6 +20,33 @@ from archscan.sources.text import Changed, Text
 _GLOBAL = re.compile(rb"\n[ \t]+global[ \t]+([\w, \t]+)")
 
 
+# What changes names of a module behind the back of its statements, by the word that a fast search finds.
+_DOUBTS = (
+    (b"exec", re.compile(rb"(?<![\w.])(?:exec|eval|execfile)\s*\("), "exec(…)"),
+    (
+        b"globals()",
+        re.compile(
+            rb"globals\(\)(?<!in globals\(\))(?!\s*\[[^\]\n]*\](?!\s*(?:[-+|&*]?=(?!=)|\.))"
+            rb"|\s*\.(?:get|items|keys|values|copy)\b)"
+        ),
+        "globals()",
+    ),
+    (b"vars()", re.compile(rb"(?<![\w.])vars\(\)"), "vars()"),
+    (
+        b"locals()",
+        re.compile(rb"(?<![\w.])locals\(\)\s*(?:\[[^\]\n]*\]\s*=(?!=)|\.(?:update|setdefault|pop|clear))"),
+        "locals()",
+    ),
+    (b"sys.modules", re.compile(rb"sys\.modules\[\s*(?:__name__|__spec__)"), "sys.modules"),
+    (b"__globals__", re.compile(rb"__globals__"), "__globals__"),
+    (b"f_globals", re.compile(rb"f_globals|f_locals"), "frames"),
+    (b"reload(", re.compile(rb"(?<!\w)reload\("), "reload(…)"),
+    (b"__code__", re.compile(rb"\.__code__\s*="), "__code__"),
+    (b"__defaults__", re.compile(rb"\.__(?:kw)?defaults__\s*="), "__defaults__"),
+    (b"eval", re.compile(rb"(?<![\w.])eval\s*\("), "eval(…)"),
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class PythonIndex:
     """What one file is, picklable: where its text lies and where in it the architecture may be asked for."""
@@ -28,6 +55,7 @@ class PythonIndex:
     text: Text
     triggers: tuple[int, ...] = ()  # byte offsets
     deciding: tuple[int, ...] = ()  # those on lines that could decide something
+    overlong: tuple[int, ...] = ()  # where lines begin that hold one and are too long to be looked at
     mentions: frozenset[str] = frozenset()  # names it may use of other modules
     asks: frozenset[str] = frozenset()  # names it defines that ask for the target without saying so
     holders: frozenset[str] = frozenset()  # functions around those places
@@ -37,7 +65,7 @@ class PythonIndex:
     origin: Origin = Origin.OWN
     evidence: str = ""
     root: str = ""
-    generated: str = ""  # why the body is not read
+    flags: bool = False  # whether it may hand architectures to nvcc
 
     def found_at(self, disk: str) -> PythonIndex:
         """The same index, for a file that may lie elsewhere by now."""
@@ -67,7 +95,7 @@ class Module:
     def forget(self) -> None:
         """Drops the text and its trees: what is needed again is read and parsed again."""
         self.memo.clear()
-        for name in ("data", "root", "scope", "_pieces"):
+        for name in ("data", "root", "scope", "_pieces", "doubts"):
             self.__dict__.pop(name, None)
 
     def names(self, name: str) -> bool:
@@ -92,6 +120,17 @@ class Module:
             if holder is not None and holder.type == "function_definition":
                 found[holder.start_byte] = holder
         return list(found.values())
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """What in the module may change any of its names without naming it."""
+        data = self.data
+        return tuple(words for word, pattern, words in _DOUBTS if word in data and pattern.search(data))
+
+    @property
+    def left_out(self) -> tuple[Piece, ...]:
+        """The definitions that are not parsed until they are asked for."""
+        return self._cut.definitions
 
     @cached_property
     def _has_stars(self) -> bool:

@@ -28,7 +28,7 @@ _DECIDES = re.compile(
     rb"\A(?:if|elif|assert|return|while|and|or|not|case|match)\b.*[(\w]|[<>=!]=|\s[<>]\s|\bif\b.+(?:\belse\b|:|\Z)"
     rb"|\b(?:not )?in\s+[\w(\[{]|\A@|\A[(\"'].*:|[=(:]\s*[\[{(]\s*(?:$|[(\d\"'])|\b(?:and|or)\b.*[.(_]|\bnot \w+[.(_]"
     rb"|supported_major|\A(?:async )?def get_(?:min|max)|(?:require|check|ensure|assert|validate|verify)\w*\("
-    rb"|(?i:\b\w*_?(?:min|max)\w*\s*[:=])|gencode|=.*(?:\b_?(?:is|has|supports?|can)_\w+\(|apability|get_\w*sm\b|compute_cap)"
+    rb"|(?i:\b\w*_?(?:min|max)\w*\s*[:=])|gencode|=.*(?:\b_?(?:is|has|supports?|can)_\w+\(|apability|get_\w*sm\b|compute_cap|\.get\()"
 )
 _OPERAND = re.compile(rb"[\w.]+(?:\([\w., ]*\))?(?:\.\w+)*")
 _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
@@ -43,34 +43,24 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TRIGGER = re.compile(
     rb"(?i:.*(?:capabilit|compute_cap|supported_major|blackwell|hopper|(?-i:[Aa]mpere|AMPERE)|gencode|supports?_pdl).*"
     rb"|_*(?:is|has)_ada)"
-    rb"|_*(?:(?:cc|sm|device|cap|prop|props|capability|arch|compute|cuda|gpu|dev|supported)_)?majors?"
+    rb"|_*(?:(?:cc|sm|device|cap|prop|props|capability|arch|compute|cuda|gpu|dev|supported)_)*majors?"
     rb"|cc|cap|CAP|.*_cc|.*_cap|cc_(?:int|major|str)|.*_CCS?"
     rb"|(?:.*[^A-Za-z])?(?i:sm_?\d{2,3}[afx]?|compute_\d+[af]?)(?:[^a-zA-Z0-9].*)?"
     rb"|shared_memory_per_block_optin|max_shared_mem"
     rb"|sm|archs?|arches|ARCHS?|ARCHES|.*_(?:arch|archs|ARCH|ARCHS|ARCHES|sm)"
     rb"|arch_(?:int|num|number|str|id|list|version)|get_sm(?:_(?!count)\w+)?|.*ARCH_LIST.*|sm_(?:arch|ver|num|number|int|str)|(?i:(?:\w+_)?sm_version)"
 )
+LONGEST = 2000  # bytes of a line that is looked at
+_OVERLONG = re.compile(rb"[^\n]{%d}" % (LONGEST + 1))
 _NOISE = re.compile(rb"[ \t]*(?:#|import\b|from\b|class\b|\"\"\"|logger\.|@cute|@triton|print\()")
 _NOISE_WORDS = re.compile(rb"cute\.arch\.")
 _PROSE = re.compile(rb"[ \t]*[rRbBuU]?\Z")
-_INTRINSICS = (b"cute.arch.", b"cutlass.", b"llvm.")
-_GENERATED = re.compile(rb"(?i)auto-?generated|generated (?:by|from|file)|do not edit|machine[- ]generated")
 
 
 def may_hold_gates(data: bytes) -> bool:
     """Whether the file names anything that has to do with an architecture."""
     lowered = data.lower()
     return _SM.search(lowered) is not None or any(word in lowered for word in _TELLING)
-
-
-def generated(data: bytes) -> str:
-    """Why the body of a file is machine-written kernel code, or nothing."""
-    share = sum(data.count(word) for word in _INTRINSICS) if len(data) > 60_000 else 0
-    if share and share > 0.35 * (lines := data.count(b"\n") + 1):
-        return f"{100 * share // lines} of 100 lines are intrinsics"
-    if len(data) > 40_000 and _GENERATED.search(data[:2000]):
-        return "its header says that it is generated"
-    return ""
 
 
 def triggers(data: bytes) -> tuple[int, ...]:
@@ -83,10 +73,23 @@ def triggers(data: bytes) -> tuple[int, ...]:
             first, last = next(prose, (0, 0))
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
-        if first <= start < last or end - start > 2000 or _NOISE.match(data, start, end):
+        if first <= start < last or end - start > LONGEST or _NOISE.match(data, start, end):
             continue
         if not _NOISE_WORDS.search(data, start, end):
             found += [m.start() for m in _WORD.finditer(data, start, end) if is_trigger(m.group())]
+    return tuple(found)
+
+
+def overlong(data: bytes) -> tuple[int, ...]:
+    """Where lines begin that hold such a word and are too long to be looked at: tables, code in a text."""
+    if _OVERLONG.search(data) is None:
+        return ()
+    found = []
+    for start in sorted(_line_starts(data)):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        if end - start > LONGEST and any(is_trigger(m.group()) for m in _WORD.finditer(data, start, end)):
+            found.append(start)
     return tuple(found)
 
 

@@ -1,0 +1,309 @@
+"""Reads a project's build files and works out what each build would make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from archscan.builds.model import Build, Dropped, Made
+from archscan.frontends.build import python
+from archscan.frontends.build.archlists import ArchList, Entry, flag_entries, named_list
+from archscan.frontends.build.flags import makes_flags
+from archscan.frontends.build.images import Image, list_entries
+from archscan.frontends.build.interpreter import Built, Project, Trace, evaluate
+from archscan.frontends.build.places import line_at
+from archscan.frontends.build.pyvalues import strings
+from archscan.frontends.build.readers import read
+from archscan.frontends.build.reading import Given, finished, mentions, of_flags
+from archscan.frontends.build.request import Request, inputs_of, spellings_of
+from archscan.frontends.build.syntax import Listfile, parse
+from archscan.frontends.build.traced import written
+from archscan.model.facts import Source
+from archscan.model.target import Target
+from archscan.sources.kinds import build_kind, is_cmake
+
+TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
+_TORCH_EXTENSIONS = re.compile(rb"CUDAExtension|cpp_extension")
+_CUDA_SOURCE = re.compile(r"\.(?:cu|cuh)\b")
+
+
+@dataclass
+class Collected:
+    """What a project's build files come to."""
+
+    builds: list[Build] = field(default_factory=list)
+    not_read: list[tuple[str, str]] = field(default_factory=list)
+    cuda: list[Source] = field(default_factory=list)  # device code of the project
+
+
+def collect(sources: Iterable[Source], given: Given, extra: Mapping[str, bytes] = {}) -> Collected:
+    """Every build that the files describe, by path; `extra` are CMake files from outside by name."""
+    found = Collected()
+    cmake: dict[str, tuple[Source, Listfile]] = {}
+    for source in sorted(sources, key=lambda one: one.path):
+        if is_cmake(source.path):
+            cmake[source.path] = (source, parse(source.data))
+        elif source.path.endswith(".py") and makes_flags(source.data):
+            _of_python(source, given, found)
+        elif build_kind(source.path) is not None and mentions(source.data):
+            reading = read(source.path, source.data, given)
+            found.builds += [_of_list(one, source, given) for one in reading.lists]
+            found.not_read += [(source.path, why) for _, why in reading.unread] + [
+                (source.path, p) for p in reading.problems
+            ]
+        elif source.path.endswith((".cu", ".cuh")):
+            found.cuda.append(source)
+    found.builds += _of_cmake(cmake, given, extra)
+    return found
+
+
+# --- lists as they are written
+
+
+def _of_list(one: ArchList, source: Source, given: Given, kind: str = "project") -> Build:
+    """The build of a list that stands for itself."""
+    sure = set(one.assumes)
+    made = [_made(i, e, source, one) for e in one.entries if set(e.when) <= sure for i in e.images]
+    refused = one.refused(given.catalog)
+    dropped = [_refused(e, source, one.toolkit) for e in refused]
+    settings = {one.environment: one.shown} if one.environment else {}
+    return Build(
+        one.name or source.path.rsplit("/", 1)[-1],
+        kind,
+        source.path,
+        line_at(source.data, one.start),
+        tuple(dict.fromkeys(m for m in made if not refused or m.image.target.sm)),
+        tuple(dropped),
+        (*one.unknowns, *one.assumes),
+        settings,
+        bool(refused),
+        one.consumer,
+    )
+
+
+def _made(image: Image, entry: Entry, source: Source, one: ArchList) -> Made:
+    return Made(image, source.path, line_at(source.data, entry.at if entry.at >= 0 else one.start))
+
+
+def _refused(entry: Entry, source: Source, release: str) -> Dropped:
+    line = line_at(source.data, max(entry.at, 0))
+    return Dropped(entry.text, source.path, line, f"CUDA {release} does not compile for it: the build stops")
+
+
+# --- Python
+
+
+def _of_python(source: Source, given: Given, found: Collected) -> None:
+    tree = python.parsed(source.data)
+    if isinstance(tree, str):
+        found.not_read.append((source.path, tree))
+        return
+    script = python.evaluated(source.data, tree, given)
+    lists = finished(python.lists_of(script))
+    named = [one for one in lists if _is_torch_list(one)]
+    told: set[int] = set()
+    for extension in script.extensions:
+        build = _of_extension(extension, script, source, given, named)
+        if build is not None:
+            found.builds.append(build)
+            told |= {made.line for made in build.images} | {extension.line}
+    rest = [one for one in lists if not {line_at(source.data, e.at) for e in one.entries if e.at >= 0} & told]
+    found.builds += [_of_list(one, source, given) for one in rest if not one.is_built]
+
+
+def _is_torch_list(one: ArchList) -> bool:
+    return TORCH_LIST in (one.name, one.environment)
+
+
+def _of_extension(
+    extension: python.Extension, script: python.Script, source: Source, given: Given, named: list[ArchList]
+) -> Build | None:
+    """An extension module: its own flags, else what torch makes of its variable."""
+    for text in strings(extension.nvcc):
+        flags = of_flags(extension.name, text, given)
+        if flags is not None:
+            return replace(_of_list(flags, source, given, "extension"), line=extension.line, reads="")
+    texts = [text for value in extension.values for text in strings(value)]
+    device = any(_CUDA_SOURCE.search(run.text or "") for text in texts for run in text)
+    if not device or not _TORCH_EXTENSIONS.search(source.data):
+        return None
+    user = given.value(TORCH_LIST)
+    if user:
+        one = named_list(TORCH_LIST, written(user, 0), given.catalog, given.release)
+        if one is not None:
+            made = tuple(Made(i, source.path, extension.line) for e in one.entries for i in e.images)
+            dropped = tuple(
+                _not_torch(e, source, extension.line, given) for e in one.entries if _unknown_to_torch(e, given)
+            )
+            stops = bool(one.refused(given.catalog) or dropped)
+            return Build(
+                extension.name,
+                "extension",
+                source.path,
+                extension.line,
+                made,
+                dropped,
+                (),
+                {TORCH_LIST: user},
+                stops,
+                "torch",
+            )
+    if named:
+        build = _of_list(named[-1], source, given, "extension")
+        return replace(build, name=extension.name, line=extension.line, reads="torch")
+    unknowns = (TORCH_LIST, "the GPU of the machine that builds")
+    return Build(extension.name, "extension", source.path, extension.line, unknowns=unknowns, reads="torch")
+
+
+def _unknown_to_torch(entry: Entry, given: Given) -> bool:
+    known = given.catalog.toolkits.torch[-1]
+    return entry.text.removesuffix("+PTX") not in known.accepts and entry.text.partition("+")[0] not in known.names
+
+
+def _not_torch(entry: Entry, source: Source, line: int, given: Given) -> Dropped:
+    since = given.catalog.toolkits.torch[-1].since
+    return Dropped(
+        entry.text, source.path, line, f"torch {since} knows no such entry: Unknown CUDA arch ({entry.text})"
+    )
+
+
+# --- CMake
+
+
+def _of_cmake(
+    files: Mapping[str, tuple[Source, Listfile]], given: Given, extra: Mapping[str, bytes]
+) -> Iterator[Build]:
+    """The targets of every project: a CMakeLists.txt that no other one takes in."""
+    from archscan.frontends.build import functions_of
+
+    listfiles = {path: listfile for path, (_, listfile) in files.items()}
+    listfiles |= {name: parse(data) for name, data in extra.items()}
+    functions = functions_of(listfiles)
+    by_name = {path.rsplit("/", 1)[-1].removesuffix(".cmake"): (path, listfile) for path, listfile in listfiles.items()}
+    taken: set[str] = set()
+    roots = [path for path in sorted(files, key=lambda p: (p.count("/"), p)) if path.endswith("CMakeLists.txt")]
+    alone = [path for path in files if path.endswith(".cmake")] if not roots else []
+    for path in (*roots, *alone):
+        if path in taken:
+            continue
+        source, listfile = files[path]
+        project = Project(functions, by_name, listfiles)
+        trace, request = _evaluated(path, listfile, project, given)
+        taken |= trace.entered
+        yield from _targets(trace, source, files, given, request)
+
+
+def _evaluated(path: str, listfile: Listfile, project: Project, given: Given) -> tuple[Trace, Request]:
+    request = Request(
+        target=None,
+        inputs=inputs_of(listfile, given.catalog),
+        spellings=spellings_of(listfile, given.catalog),
+        cuda=given.release,
+        given=dict(given.values),
+        unset=given.unset,
+        is_default=True,
+    )
+    return evaluate(path, listfile, request, project, given.catalog), request
+
+
+def _targets(
+    trace: Trace, source: Source, files: Mapping[str, tuple[Source, Listfile]], given: Given, request: Request
+) -> Iterator[Build]:
+    asked = given.value("CMAKE_CUDA_ARCHITECTURES") or given.value(TORCH_LIST) or ""
+    by_target: dict[str, list[Built]] = {}
+    for built in trace.built:
+        by_target.setdefault(built.target, []).append(built)
+    everywhere = by_target.pop("", [])
+    settings = {name: given.values[name] for name in given.values}
+    for target, parts in by_target.items():
+        own = [one for one in parts if one.is_list][-1:]  # a property overrides what it began with
+        flags = [*(one for one in everywhere if not one.is_list), *(one for one in parts if not one.is_list)]
+        if own or flags:
+            yield _target(target, "target", [*own, *flags], source, files, given, asked, settings)
+    if not by_target:
+        held = [
+            Built("", value, name == "CMAKE_CUDA_ARCHITECTURES", 0, source.path)
+            for name, value in trace.held.items()
+            if name in ("CMAKE_CUDA_ARCHITECTURES", "CMAKE_CUDA_FLAGS", "CUDA_NVCC_FLAGS")
+            and (value.text or value.because)
+        ]
+        if held or everywhere:
+            name = source.path.rsplit("/", 1)[0] if "/" in source.path else source.path
+            yield _target(name, "project", [*held, *everywhere], source, files, given, asked, settings)
+
+
+def _target(
+    name: str,
+    kind: str,
+    parts: Sequence[Built],
+    source: Source,
+    files: Mapping[str, tuple[Source, Listfile]],
+    given: Given,
+    asked: str,
+    settings: dict[str, str],
+) -> Build:
+    """The images of a target: its architectures, and what its flags add."""
+    made: list[Made] = []
+    dropped: list[Dropped] = []
+    unknowns: list[str] = []
+    stops = False
+    for part in parts:
+        at = files[part.path][0] if part.path in files else source
+        line = line_at(at.data, part.at)
+        if part.value.text is None:
+            unknowns += part.value.because
+            continue
+        if part.is_list and part.value.text.upper() in ("OFF", "FALSE"):
+            continue
+        text = written(part.value.text, 0)
+        one: ArchList | None
+        if part.is_list:
+            one = named_list("CMAKE_CUDA_ARCHITECTURES", text, given.catalog, given.release)
+        else:
+            entries, gaps, words = flag_entries(text, given.catalog, given.release)
+            one = ArchList("", entries, 0, 0, "", gaps, "", given.release, words)
+        if one is None:
+            continue
+        unknowns += one.unknowns
+        for entry in one.entries:
+            where, at_line = _place(entry, part, files, at.path, line)
+            made += [Made(image, where, at_line) for image in entry.images]
+        for entry in one.refused(given.catalog):
+            stops = True
+            why = f"CUDA {given.release} does not compile for it: the build stops"
+            dropped.append(Dropped(entry.text, at.path, line, why))
+    have = {m.image.target for m in made}
+    for word in list_entries(asked):
+        target = _asked_target(word)
+        if target is not None and target not in have and parts:
+            dropped.append(
+                Dropped(word, source.path, line_at(source.data, parts[0].at), "asked for, and not among what is made")
+            )
+    first = parts[0]
+    path = first.path or source.path
+    data = files[path][0].data if path in files else source.data
+    return Build(
+        name, kind, path, line_at(data, first.at), tuple(dict.fromkeys(made)), tuple(dict.fromkeys(dropped)),
+        tuple(dict.fromkeys(unknowns)), settings, stops, "cmake",
+    )  # fmt: skip
+
+
+def _asked_target(word: str) -> Target | None:
+    match = re.fullmatch(r"(\d{1,2})\.?(\d)([af]?)(?:-real|-virtual|\+PTX)?", word)
+    return Target(int(match[1] + match[2]), match[3]) if match else None
+
+
+def _place(
+    entry: Entry, part: Built, files: Mapping[str, tuple[Source, Listfile]], path: str, line: int
+) -> tuple[str, int]:
+    """Where an entry is written: the literal that it came from, if one holds its number."""
+    number = re.sub(r"\D", "", entry.text[-6:])
+    for origin_path, offset in sorted(part.value.origins):
+        source = files.get(origin_path)
+        if source is not None and re.search(rb"\d", source[0].data[offset : offset + 40]):
+            end = source[0].data.find(b"\n", offset)
+            digits = re.sub(rb"[^\d]", b"", source[0].data[offset:end])
+            if number.encode()[-3:] in digits or number.encode()[-2:] in digits:
+                return origin_path, line_at(source[0].data, offset)
+    return path, line

@@ -1,0 +1,104 @@
+"""A row: what one GPU gets of a distribution, library by library."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from archscan.catalog.types import Catalog
+from archscan.environment.choices import Choice
+from archscan.environment.facts import FirstUse, PackageFacts
+from archscan.environment.installed import Installed
+from archscan.environment.machine import Machine
+from archscan.model.facts import Failed
+from archscan.model.library import CUBIN, PTX, Image, Library
+from archscan.model.target import Selection
+
+
+class State(str, Enum):
+    """How a distribution stands to a GPU, worst first."""
+
+    FAILS = "fails"  # nothing of it loads
+    PARTLY = "partly"  # one of its libraries does not, or modules that only a sibling has a like of
+    UNKNOWN = "unknown"
+    SLOW = "slow"  # compiled by the driver when it is first used
+    WORKS = "works"
+    NO_CODE = "no-gpu-code"
+
+
+class Fit(str, Enum):
+    """What a GPU gets of one library."""
+
+    NATIVE = "native"
+    COMPATIBLE = "compatible"
+    JIT = "jit"
+    JIT_LINK = "jit-link"
+    NONE = "none"  # nothing, and no sign that it was not meant for this GPU
+    OTHERS = "other-chips"  # nothing: all its images are for newer GPUs, or for single chips or families
+    ELSEWHERE = "elsewhere"  # it is for another processor than the one this GPU comes with
+
+
+RUN = (Fit.NATIVE, Fit.COMPATIBLE)
+COMPILED = (Fit.JIT, Fit.JIT_LINK)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One library for one GPU."""
+
+    library: Library
+    fit: Fit
+    held: str  # the targets of its images, or of those that matter
+    siblings: tuple[str, ...] = ()  # images of modules that hold code for one sibling of this GPU alone
+    ptx: tuple[Image, ...] = ()  # that the driver compiles
+    of_ptx: int = 0  # modules that are
+    loose: bool = False  # files of one image each: a program picks among them by their names
+    too_new: int = 0  # of the PTX that would be compiled, how many images need a newer driver
+    only: str = ""  # the variable that leaves nothing of it
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether all that would be compiled of it is PTX that the driver is too old for."""
+        return self.fit in COMPILED and bool(self.ptx) and self.too_new == len(self.ptx)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A distribution for one GPU."""
+
+    installed: Installed
+    state: State
+    parts: tuple[Part, ...] = ()  # its libraries with GPU code, without those that are not chosen
+    choice: Choice | None = None
+    first_use: FirstUse | None = None
+    says: str = ""
+    do: str = ""
+    failed: tuple[Failed, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    by_severity: Mapping[str, int] = field(default_factory=dict)  # of a scan, if its row was opened
+    kernels_without_code: int | None = None
+    jit_specs: tuple[int, int] = (0, 0)  # chains that are open, and shut
+
+    def count(self) -> dict[str, int]:
+        """How many of its libraries this GPU gets in each way."""
+        found = Counter(part.fit for part in self.parts)
+        return {fit.value: found[fit] for fit in Fit}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a row is asked for."""
+
+    selection: Selection
+    catalog: Catalog
+    facts: PackageFacts
+    environ: Mapping[str, str]
+    machine: Machine
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of images that the driver takes: variables switch one or the other off."""
+        off = {CUBIN: "CUDA_FORCE_PTX_JIT", PTX: "CUDA_DISABLE_PTX_JIT"}
+        return tuple(kind for kind, name in off.items() if self.environ.get(name, "0").strip() in ("", "0"))

@@ -1,1 +1,0 @@
-"""What to do about a case: small rules in order, on words, names, images and the facts."""

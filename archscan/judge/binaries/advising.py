@@ -1,0 +1,281 @@
+"""What is said about a library: consequence, severity, advice, and the sentence, for each thing that can be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from archscan.binary.loading import How, got, of_library
+from archscan.binary.names import plain
+from archscan.judge.binaries.hollow import Idle, KernelCount
+from archscan.judge.binaries.loaded import COMPILED, RUNS, Loaded
+from archscan.judge.binaries.named import parted
+from archscan.model.finding import Advice, Consequence, Level
+from archscan.model.library import CUBIN, PTX, Image, Module
+
+NO_IMAGE, NO_SYMBOL = 209, 500
+_ERRORS = {
+    NO_IMAGE: f'"no kernel image is available for execution on the device" ({NO_IMAGE})',
+    NO_SYMBOL: f'"named symbol not found" ({NO_SYMBOL})',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence, and what it rests on."""
+
+    text: str
+    source: str = ""  # "" = the library itself
+    confidence: str = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Everything about one finding that is an opinion, and the words for it."""
+
+    about: str  # missing | suffix-only | jit-only | hollow | trap
+    consequence: Consequence
+    severity: Level
+    score: int
+    advice: Advice
+    message: str
+    happens: Note  # what the user sees
+    helps: Note
+    admits: frozenset[int]  # SMs that are better off
+    notes: tuple[Note, ...] = ()
+    kernels: tuple[str, ...] = ()
+    error: int = 0
+
+    @property
+    def sentences(self) -> tuple[Note, ...]:
+        """What happens, what helps, and the rest, in this order."""
+        return (self.happens, self.helps, *self.notes)
+
+
+def missing(view: Loaded) -> Said:
+    """Nothing in the library fits."""
+    modules = (*view.unfit, *(module for module, _ in view.objects))
+    images = [image for module in modules for image in module.images]
+    name, sm, total = view.selection.name, view.selection.sm, len(view.unfit)
+    what = f"nothing in this library runs on {name}: {_of(total, total, 'module')} {_hold(total)} {_names(images)}"
+    if not any(image.kind == PTX for image in images):
+        what += " and no PTX"
+    plainly = [image for image in images if not image.target.suffix and image.target.sm < sm]
+    error = NO_SYMBOL if view.objects else NO_IMAGE
+    if plainly:
+        helps = f"its images are plain: add {name}, or PTX compute_{max(image.target.sm for image in plainly)}"
+        severity, score, advice = Level.HIGH, 68, Advice.WIDEN_SAFE
+    elif all(image.target.suffix for image in images):
+        helps = "its images are for single chips or families, whose instructions others may not have"
+        severity, score, advice = Level.INFO, 8, Advice.LEAVE
+    else:
+        helps = f"{name} is older than its plain images: an older release may still have been built for it"
+        severity, score, advice = Level.MEDIUM, 40, Advice.INVESTIGATE
+    return Said(
+        about="missing",
+        consequence=Consequence.LOAD_ERROR,
+        severity=severity,
+        score=score,
+        advice=advice,
+        message=what,
+        happens=Note(f"at the first kernel: {_ERRORS[error]}"),
+        helps=Note(helps),
+        admits=_loading(view),
+        error=error,
+    )
+
+
+def suffix_only(view: Loaded) -> Said:
+    """Modules hold code for one sibling of the target alone."""
+    name, few = view.selection.name, view.for_siblings
+    siblings = [i for m in few for i in m.images if i.target.suffix == "a" and i.target.sm in view.selection.family]
+    chips = {image.target.sm for image in siblings}
+    load = "loads on that very chip alone" if len(chips) == 1 else "load on these very chips alone"
+    what = f"{_of(len(few), len(view.pairs), 'module')} {_hold(len(few))} {_names(siblings)} for {name}, which {load}"
+    family = f"sm_{min(*chips, view.selection.sm)}f"
+    return Said(
+        about="suffix-only",
+        consequence=Consequence.LOAD_ERROR,
+        severity=Level.MEDIUM if view.loads else Level.HIGH,
+        score=58 if view.loads else 68,
+        advice=Advice.WIDEN_SAFE,
+        message=what,
+        happens=Note(f"at the first kernel of these: {_ERRORS[NO_IMAGE]}"),
+        helps=Note(f"build {family} instead of {_names(siblings)}: it loads on the whole family", "architectures.yaml"),
+        admits=_loading_some(view, few),
+        error=NO_IMAGE,
+    )
+
+
+def jit_only(view: Loaded, kernels: KernelCount) -> Said:
+    """Only PTX fits: the driver compiles it at first use, or into nothing."""
+    name, idle = view.selection.name, kernels.by_jit
+    compiled = view.of(*COMPILED)
+    objects = [found.image for _, found in view.objects if found.image is not None] if view.of(How.JIT_LINK) else []
+    sources = [found.image for _, found in compiled if found.image is not None]
+    sources += [image for image in objects if image.kind == PTX]
+    old = max((image.target.sm for image in sources), default=0)
+    how = "by linking its objects anew" if view.of(How.JIT_LINK) else "by JIT"
+    part = _of(len(compiled), len(view.pairs), "module")
+    what = f"{part} {_run(len(compiled))} on {name} {how}, from {_names(sources) or 'machine code'}"
+    if idle:
+        what = f"{_kernels(idle)} {_do(idle)} nothing on {name}: the PTX is for sm_{old}, where they are empty"
+    return Said(
+        about="jit-only",
+        consequence=Consequence.SILENT_NOOP if idle else Consequence.SLOW_FALLBACK,
+        severity=Level.HIGH if idle else Level.LOW,
+        score=90 if idle else 50,
+        advice=Advice.WIDEN_SAFE,
+        message=what,
+        happens=Note(f"at first use, while the driver compiles: seconds to minutes; gates were answered for sm_{old}"),
+        helps=Note(f"add {name} to the build"),
+        admits=_machine_code(view),
+        notes=_drivers(sources, view),
+        kernels=_listed(idle, view),
+    )
+
+
+def _drivers(images: Sequence[Image], view: Loaded) -> tuple[Note, ...]:
+    """The oldest driver that knows the PTX of all these images."""
+    versions = {image.version for image in images if image.kind == PTX}
+    rows = [row for version, row in view.catalog.ptx_versions.items() if version in versions]
+    if not rows:
+        return ()
+    newest = max(rows, key=lambda row: row.driver)
+    text = f"PTX {newest.version} needs driver {newest.driver} or newer (CUDA {newest.cuda}), else error 222"
+    return (Note(text, newest.source, newest.confidence),)
+
+
+def hollow(view: Loaded, found: Sequence[Idle]) -> Said:
+    """Kernels with machine code that does nothing."""
+    idle, others = parted(found, view.selection.sm)
+    if not idle:
+        return _left("hollow", Consequence.SILENT_NOOP, "does nothing", "do nothing", others, view)
+    return Said(
+        about="hollow",
+        consequence=Consequence.SILENT_NOOP,
+        severity=Level.MEDIUM,
+        score=72,
+        advice=Advice.INVESTIGATE,
+        message=f"{_kernels(idle)} {_do(idle)} nothing on {view.selection.name} and {_work(idle)} on {_works_on(idle)}",
+        happens=Note("when it is launched there: nothing is written, no error is reported"),
+        helps=Note("find the gate around its body in the source: open it, or keep this GPU from launching it"),
+        admits=_working(idle),
+        notes=_beside(others),
+        kernels=_listed(idle, view),
+    )
+
+
+def traps(view: Loaded, found: Sequence[Idle]) -> Said:
+    """Kernels with machine code that only traps."""
+    idle, others = parted(found, view.selection.sm)
+    if not idle:
+        return _left("trap", Consequence.TRAP, "traps", "trap", others, view)
+    trap = "traps" if len(idle) == 1 else "trap"
+    return Said(
+        about="trap",
+        consequence=Consequence.TRAP,
+        severity=Level.MEDIUM,
+        score=60,
+        advice=Advice.INVESTIGATE,
+        message=f"{_kernels(idle)} {trap} on {view.selection.name} and {_work(idle)} on {_works_on(idle)}",
+        happens=Note("when it is launched there: the CUDA context ends, every later call fails"),
+        helps=Note("its source refuses this GPU: give it a path of its own, or keep it from launching the kernel"),
+        admits=_working(idle),
+        notes=_beside(others),
+        kernels=_listed(idle, view),
+    )
+
+
+def _left(about: str, consequence: Consequence, one: str, many: str, idle: Sequence[Idle], view: Loaded) -> Said:
+    """Kernels that are named for other chips: right as they are, unless somebody launches them here."""
+    return Said(
+        about=about,
+        consequence=consequence,
+        severity=Level.INFO,
+        score=6,
+        advice=Advice.LEAVE,
+        message=f"{_kernels(idle)} named for other chips {one if len(idle) == 1 else many} on {view.selection.name}",
+        happens=Note("if it is launched there"),
+        helps=Note(f"by their names they are for {_works_on(idle)}", confidence="medium"),
+        admits=_working(idle),
+        kernels=_listed(idle, view),
+    )
+
+
+def _beside(others: Sequence[Idle]) -> tuple[Note, ...]:
+    """That kernels named for other chips do nothing as well."""
+    return (Note(f"{_kernels(others)} named for other chips not counted", confidence="medium"),) if others else ()
+
+
+def _loading(view: Loaded) -> frozenset[int]:
+    """The SMs that get something of the library, in whichever way."""
+    return frozenset(
+        sm
+        for sm in view.catalog.architectures
+        if any(found.how is not How.NONE for found in of_library(view.library, sm, view.catalog))
+    )
+
+
+def _loading_some(view: Loaded, modules: Iterable[Module]) -> frozenset[int]:
+    """The SMs that get something of one of these modules."""
+    kinds = {tuple((i.kind, i.target) for i in module.images): module for module in modules}
+    chips = view.catalog.architectures
+    return frozenset(sm for sm in chips if any(got(m, sm, view.catalog).how is not How.NONE for m in kinds.values()))
+
+
+def _machine_code(view: Loaded) -> frozenset[int]:
+    """The SMs that get machine code of the modules that the target has to compile."""
+    modules = {tuple((i.kind, i.target) for i in m.images): m for m, _ in view.of(*COMPILED)}
+    chips = view.catalog.architectures
+    return frozenset(sm for sm in chips if any(got(m, sm, view.catalog).how in RUNS for m in modules.values()))
+
+
+def _working(idle: Iterable[Idle]) -> frozenset[int]:
+    return frozenset(image.target.sm for one in idle for image in one.works)
+
+
+def _listed(idle: Sequence[Idle], view: Loaded) -> tuple[str, ...]:
+    """Each kernel, with what it does where. Kernels of one name differ in their template arguments."""
+    by_name: dict[tuple[str, str, str], int] = {}
+    for one in idle:
+        key = (plain(one.name), one.nature, _names(one.works))
+        by_name[key] = by_name.get(key, 0) + 1
+    return tuple(
+        f"{name}: {nature} on {view.selection.name}, code on {works}" + (f" ({number} of them)" if number > 1 else "")
+        for (name, nature, works), number in by_name.items()
+    )
+
+
+def _works_on(idle: Sequence[Idle]) -> str:
+    return _names([image for one in idle for image in one.works])
+
+
+def _names(images: Iterable[Image]) -> str:
+    """The targets of images: `sm_70, sm_80`."""
+    order = {image.name: (image.kind != CUBIN, image.target) for image in images}
+    return ", ".join(sorted(order, key=lambda name: (*order[name], name)))
+
+
+def _of(part: int, whole: int, noun: str) -> str:
+    return f"{part:,} of {whole:,} {noun}{'' if whole == 1 else 's'}"
+
+
+def _hold(number: int) -> str:
+    return "holds" if number == 1 else "hold"
+
+
+def _run(number: int) -> str:
+    return "runs" if number == 1 else "run"
+
+
+def _kernels(idle: Sequence[Idle]) -> str:
+    return f"{len(idle):,} kernel{'' if len(idle) == 1 else 's'}"
+
+
+def _do(idle: Sequence[Idle]) -> str:
+    return "does" if len(idle) == 1 else "do"
+
+
+def _work(idle: Sequence[Idle]) -> str:
+    return "works" if len(idle) == 1 else "work"

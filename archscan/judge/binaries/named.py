@@ -1,0 +1,29 @@
+"""Kernels whose names say for which chips they are: a program picks them for these alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from archscan.judge.binaries.hollow import Idle
+
+# Sm100 and sm_90a name a chip, sm10 in the sources of CUTLASS a generation
+_CHIP = re.compile(r"(?<![a-z])sm_?(\d{2,3})(?!\d)|(?<=[a-z_])Sm(\d{2,3})(?!\d)")
+
+
+def is_named_for_others(idle: Idle, sm: int) -> bool:
+    """Whether the name of a kernel, or a template argument, names chips among which all are that it works on."""
+    majors = {_major(int(m[1] or m[2])) for m in _CHIP.finditer(idle.name)}
+    return bool(majors) and sm // 10 not in majors and all(image.target.major in majors for image in idle.works)
+
+
+def _major(number: int) -> int:
+    """The generation that a number names: 10 of sm100, 9 of sm90, 10 of sm10."""
+    return number if number in (10, 11, 12) else number // 10
+
+
+def parted(idle: Iterable[Idle], sm: int) -> tuple[tuple[Idle, ...], tuple[Idle, ...]]:
+    """The kernels that may well be launched on the target, and those that are named for other chips."""
+    found = list(idle)
+    others = tuple(one for one in found if is_named_for_others(one, sm))
+    return tuple(one for one in found if one not in others), others

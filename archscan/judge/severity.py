@@ -1,0 +1,52 @@
+"""How bad a finding is today for the target, whatever opening the gate would mean."""
+
+from __future__ import annotations
+
+from archscan.judge.weighed import Advised, Weighed
+from archscan.model.finding import Advice, Consequence, Intent, Level, Problem
+from archscan.model.gate import Kind
+
+_LEVELS = {
+    Consequence.SILENT_NOOP: Level.HIGH,
+    Consequence.RACE: Level.HIGH,
+    Consequence.WRONG_RESULT: Level.HIGH,
+    Consequence.TRAP: Level.HIGH,
+    Consequence.COMPILE_ERROR: Level.HIGH,
+    Consequence.LOAD_ERROR: Level.HIGH,
+    Consequence.RUNTIME_ERROR: Level.MEDIUM,  # a feature is refused, and says so
+    Consequence.SLOW_FALLBACK: Level.MEDIUM,
+    Consequence.DEGRADED_TUNING: Level.LOW,
+    Consequence.NO_EFFECT: Level.INFO,
+    Consequence.CORRECT_EXCLUSION: Level.INFO,
+}
+
+
+def severity_of(weighed: Weighed, advised: Advised) -> Level:
+    """high, medium, low or info: what the target gets today where the default way leads there."""
+    if advised.severity is not None:
+        return advised.severity
+    if advised.advice is Advice.LEAVE or weighed.intent is Intent.TEST:
+        return Level.INFO
+    level = _LEVELS[advised.today]
+    case = weighed.case
+    obstacle = case.obstacle
+    if obstacle is not None and obstacle.fits:
+        level = least(level, Level.LOW)  # only where plain code is built for a chip that has a suffix
+    elif case.problem is Problem.OVER_ADMITTED:
+        level = least(level, Level.MEDIUM)  # nothing says that the default way leads there
+    if weighed.unbuilt and case.problem is Problem.EXCLUDED:
+        level = least(level, Level.MEDIUM)  # a list refuses before that
+    if _is_optional(weighed):
+        level = least(level, Level.LOW)
+    return level
+
+
+def least(one: Level, other: Level) -> Level:
+    """The lower of two levels."""
+    return one if one.rank <= other.rank else other
+
+
+def _is_optional(weighed: Weighed) -> bool:
+    """Whether it bites only under a build option: a macro or variable that somebody has to set."""
+    assumes = weighed.case.assumes
+    return bool(assumes) and weighed.case.gate.kind is not Kind.BUILD_LIST and all(name.isupper() for name in assumes)

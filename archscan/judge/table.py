@@ -1,0 +1,226 @@
+"""What to do about a case: the first row of rules/advice.yaml that fits it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from archscan.catalog.advice import CIRCUMSTANCES
+from archscan.catalog.types import AdviceRow, Catalog
+from archscan.judge.chips import chips_named, products_named
+from archscan.judge.evidence import MOST, Known
+from archscan.judge.needs.features import COMPILED
+from archscan.judge.needs.images import loaded, named_images
+from archscan.judge.pairs import Half, Pair
+from archscan.judge.verdicts import Why
+from archscan.judge.weighed import Advised, Weighed
+from archscan.model.finding import Advice, Consequence, Finding, Level, Reason, Risk
+from archscan.model.gate import Does, Kind, Layer
+
+_WRONG = frozenset({Consequence.SILENT_NOOP, Consequence.WRONG_RESULT, Consequence.RACE, Consequence.TRAP})
+_DELIBERATE = re.compile(r"\b(?:intentional|deliberate|on purpose)(?:ly)?\b", re.I)
+_IMAGE_FILE = re.compile(r"[\"'][^\"'\n]*(?:\.|_)(?:cubin|fatbin)\b", re.I)  # named in code, not in a comment
+
+
+def advise(weighed: Weighed) -> Advised:
+    """The advice of the first row that fits; the last row fits everything."""
+    row = chosen(weighed.catalog.advice, weighed.attributes, lambda name: CIRCUMSTANCE[name](weighed))
+    return _advised(row, weighed)
+
+
+def chosen(rows: Iterable[AdviceRow], attributes: Mapping[str, str], holds: Callable[[str], bool]) -> AdviceRow:
+    """The first row that fits; `holds` says whether a circumstance does. The last row of the table fits everything."""
+    return next(row for row in rows if _fits(row, attributes, holds))
+
+
+def _fits(row: AdviceRow, attributes: Mapping[str, str], holds: Callable[[str], bool]) -> bool:
+    asked = row.when
+    if any(key in asked and attributes[key] not in asked[key] for key in attributes):
+        return False
+    return all(map(holds, asked.get("with", ()))) and not any(map(holds, asked.get("without", ())))
+
+
+def reconsidered(finding: Finding, found: Known, catalog: Catalog) -> Finding:
+    """A finding about which nothing was known, with what is known of the operation that it turns out to lead to."""
+    attributes = {
+        "problem": finding.problem.value,
+        "capability": finding.capability.value,
+        "intent": finding.intent.value,
+        "relation": finding.relation.value if finding.relation is not None else "none",
+    }
+    held = {name for name, holds in (("loss", found.harm), ("contested", found.contested)) if holds}
+    row = chosen(catalog.advice, attributes, lambda name: name in held)
+    if finding.advice is not Advice.INVESTIGATE or row.advice is Advice.INVESTIGATE:
+        return finding
+    told = Reason("evidence of harm" if found.harm else row.why, tuple(r.evidence for r in found.rows[:MOST]))
+    risk = Risk(Level.HIGH if found.harm else Level.MEDIUM, finding.risk.score, (*finding.risk.reasons, told))
+    head = finding.message.rpartition(";")[0]
+    message = f"{head}; opening it may cost time: measure ({row.why})" if row.advice is Advice.WIDEN_PERF_RISK else head
+    return replace(finding, advice=row.advice, row=row.id, risk=risk, listed=True, message=message)
+
+
+def _advised(row: AdviceRow, weighed: Weighed) -> Advised:
+    why = _said_why(row, weighed) or row.why
+    return Advised(row.advice, row.today or weighed.today, why, row.id, row.severity)
+
+
+def _said_why(row: AdviceRow, weighed: Weighed) -> str:
+    """The row's reason with what it rests on, where that can be named."""
+    lacks = weighed.capable.lacks
+    if row.id.startswith("cannot") and lacks:
+        return f"{lacks[0].feature.group} does not assemble on any variant"
+    if weighed.yours and row.id in _MEASURED:
+        return _MEASURED[row.id]
+    if row.id == "lowered":
+        slow = weighed.case.needs.slow()[0]
+        return f"{slow.feature.group} {_LOWERED.get(slow.lowering, slow.lowering)} there"
+    behind = _half_shut(weighed) if row.id == "half-shut" else None
+    if behind is not None:
+        return behind.message
+    missing = weighed.capable.missing
+    if row.id == "unknown-newer" and missing:
+        more = f" and {len(missing) - 2} more" if len(missing) > 2 else ""
+        return f"nothing is known of {', '.join(missing[:2])}{more}"
+    return ""
+
+
+_MEASURED = {
+    "loss": "you measured a loss when it was opened",
+    "contested": "your measurements and other good sources disagree",
+}
+_LOWERED = {
+    "emulated": "is emulated",
+    "driver_call": "is a call into the driver",
+    "internal_routine": "is an internal routine",
+}
+
+
+def _wrong_today(weighed: Weighed) -> bool:
+    """Whether the target gets a trap, nothing or wrong data, and nobody keeps it away from there."""
+    if weighed.routed or weighed.unbuilt or weighed.half(Half.KERNEL):
+        return False
+    scope = weighed.case.gate.scope
+    if weighed.today is Consequence.SILENT_NOOP and scope is not None and not (scope.is_kernel and scope.whole_body):
+        return False  # of a part of a function nobody knows whether the target gets there
+    return weighed.today in _WRONG
+
+
+def _half_shut(weighed: Weighed) -> Pair | None:
+    """The gate or half that has to open with this one."""
+    for halves, admits in (
+        ((Half.TRIGGER,), True),
+        ((Half.LAUNCH_ATTRIBUTE,), None),
+        ((Half.DEVICE,), None),
+        ((Half.HOST,), True),
+        ((Half.DEFINITION,), None),
+        ((Half.LIST, Half.SOURCE, Half.BUILD), False),
+    ):
+        found = weighed.half(*halves, admits=admits)
+        if found:
+            return found[0]
+    for check in weighed.half(Half.CHECK, admits=False):
+        if check.shares is None or not check.shares.needs.absent():
+            return check
+    built = weighed.half(Half.BUILD, admits=True)
+    device = weighed.case.gate.layer in (Layer.PREPROCESSOR, Layer.DEVICE)
+    return built[0] if built and device else None
+
+
+def _missing_behind(weighed: Weighed) -> bool:
+    """Whether a row, kernel or image is missing behind it: a table without a row, files of images named in the arms."""
+    case = weighed.case
+    behind = weighed.half(Half.TABLE, admits=False)
+    if behind and not (weighed.siblings and all(_is_membership(weighed, table) for table in behind)):
+        return True
+    if case.gate.kind is Kind.TABLE and case.gets.does is Does.RAISES and not weighed.siblings:
+        return True
+    return case.gate.layer in (Layer.PYTHON, Layer.HOST) and _picks_images(weighed)
+
+
+def _is_membership(weighed: Weighed, table: Pair) -> bool:
+    """Whether a check asks no more than whether the table has a row: one row opens both."""
+    names = table.shares.gate.symbols if table.shares is not None else ()
+    asked = " ".join(arm.condition for arm in weighed.case.gate.arms)
+    return any(re.search(rf"\bin (?:\w+\.)*{re.escape(name)}\b", asked) for name in names)
+
+
+def _picks_images(weighed: Weighed) -> bool:
+    """Whether the arms name files of images, none of which loads on the target."""
+    gate = weighed.case.gate
+    values = " ".join(arm.effect.value or "" for arm in gate.arms)
+    if gate.kind is Kind.ALLOW_LIST:
+        values += " ".join(arm.condition for arm in gate.arms)
+    if _IMAGE_FILE.search(values) is None:
+        return False
+    return not loaded(named_images(values), weighed.selection, weighed.catalog)
+
+
+def _deliberate(weighed: Weighed) -> bool:
+    """Whether a comment of the gate itself says that the choice is meant, and names the target."""
+    for line in weighed.case.gate.near.splitlines():
+        if _DELIBERATE.search(line):
+            named = chips_named(line, weighed.catalog) | products_named(line, weighed.catalog)
+            if weighed.selection.sm in named:
+                return True
+    return False
+
+
+def _is_default_of_others(weighed: Weighed) -> bool:
+    """Whether the target falls to what nobody chose for it: the rest, an else, or an arm open on its side."""
+    shut = weighed.case.shut
+    if shut is None:
+        return False
+    majors = {sm // 10 for sm in weighed.catalog.universe.sms(shut.missed.yes)}
+    if shut.gets.effect.does is Does.NOTHING and weighed.case.gate.kind is not Kind.TABLE and len(majors) == 1:
+        return False  # it keeps what was chosen for all but one generation
+    return not shut.gets.conditional or weighed.selection.mask & ~shut.gets.own != 0
+
+
+def _other_families(weighed: Weighed) -> bool:
+    """Whether every image of a list is an `a` or `f` of a family that the target is not in."""
+    images = weighed.case.listed_images
+    chips, own = weighed.catalog.architectures, weighed.selection.sm
+    kin = chips[own].family
+    return bool(images) and all(
+        image.suffix and image.sm in chips and not {image.sm, *chips[image.sm].family} & {own, *kin} for image in images
+    )
+
+
+def _no_branch(weighed: Weighed) -> bool:
+    """Whether the build makes code for the chips that it has a branch for, and has none for the target."""
+    made = weighed.case.gate.note("branches")
+    return made is not None and str(weighed.selection.sm) not in made.split()
+
+
+def _code_of_families(weighed: Weighed) -> bool:
+    """Whether only `a` or `f` targets of families that the target is not in are let in."""
+    shut = weighed.case.shut
+    if shut is None or weighed.case.gate.layer not in COMPILED:
+        return False
+    universe, chips = weighed.catalog.universe, weighed.catalog.architectures
+    let_in = universe.members(shut.missed.yes & universe.device)
+    own = {weighed.selection.sm, *chips[weighed.selection.sm].family}
+    return bool(let_in) and all(t.suffix and not {t.sm, *chips[t.sm].family} & own for t in let_in)
+
+
+CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
+    "wrong-today": _wrong_today,
+    "half-shut": lambda weighed: _half_shut(weighed) is not None,
+    "missing-behind": _missing_behind,
+    "loss": lambda weighed: weighed.harm or weighed.yours == "loss",
+    "contested": lambda weighed: weighed.contested and weighed.yours != "loss",
+    "lowered": lambda weighed: bool(weighed.case.needs.slow()) and all(n.sure for n in weighed.case.needs.slow()),
+    "deliberate": _deliberate,
+    "lacks-said-instruction": lambda weighed: bool(weighed.said_lacks),
+    "default-of-others": _is_default_of_others,
+    "right-limit": lambda weighed: weighed.case.same_limit,
+    "sources-cannot": lambda weighed: False,
+    "other-families": _other_families,
+    "code-of-families": _code_of_families,
+    "no-branch": _no_branch,
+    "refused-by-toolkit": lambda weighed: weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED,
+    "desktop-code": lambda w: str(w.selection.sm) in (w.case.gate.note("tegra") or "").split(),
+    "other-suffix": lambda weighed: weighed.case.obstacle is not None and bool(weighed.case.obstacle.fits),
+}
+assert set(CIRCUMSTANCE) == set(CIRCUMSTANCES)

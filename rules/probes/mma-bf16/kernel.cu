@@ -1,0 +1,22 @@
+#define DEPTH 16
+
+KERNEL product(ARGUMENTS) {
+  WARP_OF_GRID
+  float sum[4][4] = {};
+#ifdef PROBE_FEATURE
+  LOAD_OPERANDS(DEPTH, 0, 16, 0x3f80u, 0xbf80u)
+#pragma unroll 1
+  for (u32 k = 0; k < ROUNDS; k++)
+#pragma unroll
+    for (u32 j = 0; j < 4; j++)
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                   "{%0,%1,%2,%3};"
+                   : "+f"(sum[j][0]), "+f"(sum[j][1]), "+f"(sum[j][2]), "+f"(sum[j][3])
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[j][0]), "r"(b[j][1]));
+#else
+  HALF_PRODUCT(DEPTH)
+#endif
+  STORE_RESULT(sum)
+}
+
+KERNEL right(ARGUMENTS) { right_product(in, out, n, DEPTH); }

@@ -1,0 +1,303 @@
+"""Build files besides CMake's: what their lists make, where they stand, and that nothing ends in silence."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import ast
+import time
+import tracemalloc
+
+import pytest
+
+from archscan.catalog import load
+from archscan.frontends.build.python import evaluated, read_python
+from archscan.frontends.build.pyvalues import Either
+from archscan.frontends.build.reading import Given
+from archscan.frontends.build.scripts import ScriptsFrontEnd
+from archscan.frontends.protocol import Context
+from archscan.model.facts import FileFacts, Source
+from archscan.model.settings import ScanSettings
+from archscan.sources.kinds import build_kind
+
+CATALOG = load()
+UNIVERSE = CATALOG.universe
+
+
+def facts(path: str, text: str, cuda: str = "13.0", **defines: str) -> FileFacts:
+    """The facts of one build file."""
+    settings = ScanSettings(cuda=cuda, defines=tuple(defines.items()))
+    found = ScriptsFrontEnd().index(Source(path, text.encode()), Context(CATALOG, settings))
+    return found if found is not None else FileFacts(path, len(text))
+
+
+def loading(path: str, text: str, cuda: str = "13.0", **defines: str) -> dict[int, set[int]]:
+    """Line of each list -> the SMs that surely find code in it."""
+    gates = facts(path, text, cuda, **defines).gates
+    return {gate.place.line: set(UNIVERSE.sms(gate.arms[0].own.yes)) for gate in gates}
+
+
+def newer_than(sm: int) -> set[int]:
+    return {other for other in CATALOG.architectures if other >= sm}
+
+
+AMPERE = {80, 86, 88, 89}
+SAMPLES = """SMS ?= 75 80
+ifeq ($(GENCODE_FLAGS),)
+$(foreach sm,$(SMS),$(eval GENCODE_FLAGS += -gencode arch=compute_$(sm),code=sm_$(sm)))
+HIGHEST_SM := $(lastword $(sort $(SMS)))
+GENCODE_FLAGS += -gencode arch=compute_$(HIGHEST_SM),code=compute_$(HIGHEST_SM)
+endif
+k.o: k.cu
+	$(NVCC) $(GENCODE_FLAGS) -c $<
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("F := -gencode arch=compute_80,code=sm_80\nF += -gencode arch=compute_90,code=sm_90\n", {1: AMPERE | {90}}),
+        ("F := -arch=sm_86\n", {1: newer_than(86)}),
+        ("k: k.cu\n\tnvcc -arch sm_86 -cubin $<\n", {2: newer_than(86)}),
+        ("k: k.cu\n\tnvcc -gencode arch=compute_80,code=\\\"sm_80,compute_80\\\" $<\n", {2: newer_than(80)}),
+        (SAMPLES, {1: newer_than(75)}),
+        ("SM := 90\nF = -gencode arch=compute_$(SM),code=sm_$(SM)\n", {1: {90}}),
+        ("A = $(subst .,,8.0 9.0)\nF = $(foreach a,$(A),-gencode=arch=compute_$a,code=sm_$a)\n", {1: AMPERE | {90}}),
+        ("F = $(patsubst %,-gencode=arch=compute_%,90)$(addprefix \\,code=sm_,90)\n", {}),
+        ("b:\n\tcmake -DCMAKE_CUDA_ARCHITECTURES=\"80-real;90-real\" ..\n", {2: AMPERE | {90}}),
+        ("ifdef X\nF = -gencode arch=compute_80,code=sm_80\nelse\nF = -gencode arch=compute_90,code=sm_90\nendif\n",
+         {2: AMPERE, 4: {90}}),
+        ("PORT := 1200\nWIDTHS = 80 90\nCC = gcc -march=armv8.6-a\n", {}),
+        ("#F := -gencode arch=compute_80,code=sm_80\n", {}),
+    ],
+)  # fmt: skip
+def test_makefiles(text: str, wanted: dict[int, set[int]]) -> None:
+    assert loading("Makefile", text) == wanted
+
+
+def test_what_make_cannot_know_is_said() -> None:
+    found = facts("x.mk", "SM := $(shell detect)\nF := -gencode arch=compute_$(SM),code=sm_$(SM)\n")
+    assert found.gates == ()
+    assert [(u.line, u.reason) for u in found.undecided] == [
+        (2, "names an architecture in a way that is not understood")
+    ]
+
+
+def test_a_variable_of_the_user_overrides_the_makefile() -> None:
+    text = "SM ?= 80\nF := -gencode arch=compute_$(SM),code=sm_$(SM)\n"
+    assert loading("Makefile", text) == {1: AMPERE}
+    assert loading("Makefile", text, SM="90") == {2: {90}}
+
+
+def test_a_list_under_an_option_holds_on_that_condition() -> None:
+    text = "ifeq ($(WITH_GPU),1)\nF := -gencode arch=compute_80,code=sm_80\nendif\n"
+    (gate,) = facts("Makefile", text).gates
+    assert gate.arms[0].assumes == ("ifeq ($(WITH_GPU),1)",)
+    assert gate.arms[0].truth.word(UNIVERSE.bit(UNIVERSE.by_name["sm_90"])) == "no"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('export TORCH_CUDA_ARCH_LIST="8.0;9.0"\n', {1: AMPERE | {90}}),
+        ('TORCH_CUDA_ARCH_LIST="8.0 9.0+PTX" pip install .\n', {1: newer_than(80) - {87}}),
+        ('if [ -z "$CUDAARCHS" ]; then CUDAARCHS="80-real"; fi\n', {1: AMPERE}),
+        ('L=${TORCH_CUDA_ARCH_LIST:-"9.0"}\nexport TORCH_CUDA_ARCH_LIST="$L"\n', {1: {90}}),
+        ("for a in 80 90; do F=\"$F -gencode arch=compute_$a,code=sm_$a\"; done\nnvcc $F x.cu\n", {1: AMPERE | {90}}),
+        ("build() { nvcc -gencode arch=compute_$1,code=sm_$1 x.cu; }\nbuild 90\n", {2: {90}}),
+        ("ARGS=(-gencode arch=compute_90,code=sm_90)\nnvcc \"${ARGS[@]}\" x.cu\n", {1: {90}}),
+        ("echo 'use -gencode arch=compute_90,code=sm_90'\n", {}),
+        ("case $CUDA_VERSION in\n 12.*) A=80-real;;\n 13.*) A=90-real;;\nesac\ncmake -DCMAKE_CUDA_ARCHITECTURES=$A .\n",
+         {3: {90}}),
+        ('A="8.0"\nif [ "$X" = 1 ]; then A="$A;9.0"; fi\nTORCH_CUDA_ARCH_LIST="$A" make\n', {1: AMPERE}),
+    ],
+)  # fmt: skip
+def test_shell_scripts(text: str, wanted: dict[int, set[int]]) -> None:
+    assert loading("build.sh", text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('FROM x\nENV TORCH_CUDA_ARCH_LIST="7.5 8.0"\nENV PORT="8.6"\n', {2: {75} | AMPERE}),
+        ("FROM x\nENV CUDAARCHS 80-real\n", {2: AMPERE}),
+        ("FROM x\nARG ARCHS=80-real\nRUN cmake \\\n # why\n -DCMAKE_CUDA_ARCHITECTURES=${ARCHS} .\n", {2: AMPERE}),
+        ("FROM x\nRUN <<EOF\nexport CUDAARCHS=90-real\nEOF\n", {3: {90}}),
+        ("FROM a AS b\nENV A=9.0\nFROM b\nENV TORCH_CUDA_ARCH_LIST=$A\n", {2: {90}}),
+        ('FROM x\nRUN ["nvcc", "-gencode", "arch=compute_90,code=sm_90", "x.cu"]\n', {2: {90}}),
+    ],
+)
+def test_dockerfiles(text: str, wanted: dict[int, set[int]]) -> None:
+    assert loading("Dockerfile", text) == wanted
+
+
+def test_the_base_image_says_which_toolkit_builds() -> None:
+    text = "ARG V=12.4.1\nFROM nvidia/cuda:${V}-devel\nENV TORCH_CUDA_ARCH_LIST='7.0 9.0'\n"
+    assert facts("Dockerfile", text).gates[0].note("refused") is None
+    assert facts("Dockerfile", text, V="13.0.1").gates[0].note("refused") == "13.0"
+    assert facts("Dockerfile", text.replace("9.0", "12.0")).gates[0].note("refused") == "12.4"
+
+
+WORKFLOW = """env:
+  CUDAARCHS: "80-real"
+jobs:
+  b:
+    strategy:
+      matrix:
+        include:
+          - list: "9.0"
+    steps:
+      - name: with -arch=sm_75
+        run: |
+          export TORCH_CUDA_ARCH_LIST="${{ matrix.list }}"
+          nvcc -gencode arch=compute_90,code=sm_90 x.cu
+      - with:
+          build-args: |
+            TORCH_CUDA_ARCH_LIST=8.0 8.6
+"""
+
+
+def test_workflows() -> None:
+    wanted = {2: AMPERE, 8: {90}, 13: {90}, 16: AMPERE}
+    assert loading(".github/workflows/ci.yml", WORKFLOW) == wanted
+
+
+def test_recipes_with_jinja() -> None:
+    text = "{% set v = '1' %}\nbuild:\n  script_env:\n    - TORCH_CUDA_ARCH_LIST=9.0\n  number: {{ v }}\n"
+    assert loading("meta.yaml", text) == {4: {90}}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "wanted"),
+    [
+        (".bazelrc", 'build:a --repo_env=HERMETIC_CUDA_COMPUTE_CAPABILITIES="sm_80,sm_90"\n', {1: AMPERE | {90}}),
+        (".bazelrc", 'build --action_env TF_CUDA_COMPUTE_CAPABILITIES="sm_80,compute_90"\n', {1: newer_than(80) - {87}}),
+        (".bazelrc", "build --@rules_cuda//cuda:archs=sm_80;sm_90\n", {1: AMPERE | {90}}),
+        ("BUILD.bazel", 'cuda_library(name="k", copts=["-gencode=arch=compute_90,code=sm_90"])\n', {1: {90}}),
+        ("defs.bzl", 'A = ["80", "90"]\ndef f():\n    return ["-gencode=arch=compute_%s,code=sm_%s" % (a, a) for a in A]\n',
+         {1: AMPERE | {90}}),
+        ("meson.build", "executable('k', 'k.cu', cuda_args: ['-gencode=arch=compute_90,code=sm_90'])\n", {1: {90}}),
+        ("meson.build", "f = []\nforeach a : ['80', '90']\n f += '-gencode=arch=compute_@0@,code=sm_@0@'.format(a)\nendforeach\n",
+         {2: AMPERE | {90}}),
+        ("meson.build", "f = import('cuda').nvcc_arch_flags(n, ['9.0'], detect: 'none')\n", {1: {90}}),
+        ("CMakePresets.json", '{"p": [{"cacheVariables": {"CMAKE_CUDA_ARCHITECTURES": {"type": "STRING", "value": "90-real"}}}]}',
+         {1: {90}}),
+        ("pyproject.toml", '[tool.scikit-build.cmake.define]\nCMAKE_CUDA_ARCHITECTURES = "90-real"\n', {2: {90}}),
+        ("pyproject.toml", '[tool.scikit-build]\ncmake.args = ["-DX=1", "-DCMAKE_CUDA_ARCHITECTURES=90-real"]\n', {2: {90}}),
+        ("setup.cfg", "[build_ext]\ncuda_archs = 90-real\n", {2: {90}}),
+        (".env", "TORCH_CUDA_ARCH_LIST=9.0\nAPI_VERSION=8.6\n", {1: {90}}),
+        ("environment.yml", "variables:\n  TORCH_CUDA_ARCH_LIST: '9.0'\n", {2: {90}}),
+    ],
+)  # fmt: skip
+def test_other_kinds(path: str, text: str, wanted: dict[int, set[int]]) -> None:
+    assert loading(path, text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("Makefile", "F := -gencode arch=compute_$(call pick),code=sm_$(call pick)\n"),
+        ("build.sh", "nvcc -gencode arch=compute_$(detect),code=sm_$(detect) x.cu\n"),
+        ("Dockerfile", "FROM x\nRUN nvcc -arch=sm_$(detect) x.cu\n"),
+        (".github/workflows/a.yml", "jobs:\n  - run: nvcc -arch=sm_${{ inputs.sm }} x.cu\n"),
+        ("meson.build", "x = ( '-gencode arch=compute_80,code=sm_80'\n"),
+        ("BUILD", "cc_library(copts = ['-gencode arch=compute_80,code=sm_80'\n"),
+        ("meta.yaml", "build: [\n  - -gencode arch=compute_80,code=sm_80\n"),
+        ("meson.build", "f = '-gencode arch=compute_' + sm + ',code=sm_' + sm\n"),
+    ],
+)
+def test_no_build_file_ends_in_silence(path: str, text: str) -> None:
+    found = facts(path, text)
+    assert found.gates or found.undecided or found.problems
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("Makefile", "make"), ("a/GNUmakefile", "make"), ("Makefile.cuda", "make"), ("rules.mk", "make"),
+        ("Makefile.am", None), ("Dockerfile", "docker"), ("docker/Dockerfile.gpu", "docker"), ("gpu.Dockerfile", "docker"),
+        (".github/workflows/x.yml", "yaml"), ("x.yml", None), (".gitlab-ci.yml", "yaml"), ("conda/meta.yaml", "yaml"),
+        ("conda.recipe/build.sh", "shell"), ("BUILD", "starlark"), ("x.bzl", "starlark"), ("build", "starlark"),
+        (".bazelrc", "bazelrc"), ("CMakePresets.json", "presets"), ("package.json", None), ("meson.build", "meson"),
+        (".env", "environment"), ("environment.yml", "yaml"), ("setup.cfg", "config"), ("CMakeLists.txt", None),
+    ],
+)  # fmt: skip
+def test_kinds(path: str, kind: str | None) -> None:
+    assert build_kind(path) == kind
+
+
+def test_an_entry_that_the_toolkit_refuses_stops_the_build() -> None:
+    text = "F := -gencode arch=compute_70,code=sm_70 -gencode arch=compute_90,code=sm_90\n"
+    (new,), (old,) = facts("Makefile", text, "13.0").gates, facts("Makefile", text, "12.9").gates
+    assert new.rest.message == "Unsupported gpu architecture 'compute_70'"
+    assert new.arms[0].truth.yes == 0
+    assert set(UNIVERSE.sms(old.arms[0].truth.yes)) == {70, 75, 90}
+    assert old.note("refused") is None
+
+
+def test_hostile_files_end() -> None:
+    for path, text in (
+        ("Makefile", "A = $(A)$(A)\nF = -arch=sm_$(A)\n"),
+        ("Makefile", "define x\n-gencode\n"),
+        ("Makefile", "$(eval " * 3000),
+        ("build.sh", "f() { f; f; }\nf -arch=sm_80\n"),
+        ("build.sh", "((((" * 2000 + "-arch=sm_80"),
+        ("meson.build", "x = " + "[" * 5000 + "'-gencode'"),
+        ("x.bzl", "x = " + "(" * 5000 + "'-gencode'"),
+        ("x.bzl", "x = ['-gencode']\nfor i in x:\n    x.append(i)\n"),
+        ("Dockerfile", "RUN " + "\\\n" * 3000 + "-gencode"),
+        ("meta.yaml", "a: &a [*a]\nb: -gencode\n"),
+        ("meta.yaml", "a: " + "{" * 3000 + "-gencode"),
+    ):
+        facts(path, text)
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("    if a:\n        return '8.0'\n    else:\n        return '9.0'\n", {"8.0", "9.0"}),
+        ("    if a:\n        if b:\n            return '8.0'\n    else:\n        if c:\n            return '9.0'\n"
+         "    if d:\n        return '10.0'\n    return '12.0'\n", {"8.0", "9.0", "10.0", "12.0"}),
+        ("    if a:\n        return '8.0'\n    raise OSError\n", {"8.0"}),
+    ],
+)  # fmt: skip
+def test_each_return_of_a_function_is_one_it_may_give(body: str, wanted: set[str]) -> None:
+    """Nested conditions that nobody can answer, each with a return of its own, once ended the run with a traceback."""
+    text = f"import os\n\ndef archs(a, b, c, d):\n{body}\nos.environ['TORCH_CUDA_ARCH_LIST'] = archs(A, B, C, D)\n"
+    tree = ast.parse(text)
+    script = evaluated(text.encode(), tree, Given(CATALOG))
+    (_, value), = script.set_here  # fmt: skip
+    values = value.values if isinstance(value, Either) else (value,)
+    assert {one.known for one in values} == wanted
+
+
+def test_a_text_that_is_no_unicode_is_read() -> None:
+    assert facts("setup.py", "LOW = '\\ud800'\nos.environ['TORCH_CUDA_ARCH_LIST'] = '9.0'\n").problems == ()
+
+
+@pytest.mark.parametrize(
+    "grow",
+    [
+        "x = x + x",
+        "x = x + x if c else x",
+        "x = (x + 'a') if c else (x + 'b')",
+        "x = x + (1 if c else 2)",
+        "x = [*x, *x]",
+        "x = ''.join([x, x])",
+        "x = f'{x}{x}'",
+        "x = x * x",
+        "x = x.replace('a', 'aaaaaaaa')",
+        "x = x + y\n    y = y + x",
+    ],
+)
+@pytest.mark.parametrize("start", ["'a'", "['a']", "9", "q", "('8.0' if c else '9.0')"])
+def test_what_doubles_at_every_step_stays_small(grow: str, start: str) -> None:
+    """Nested choices once grew one value to 13 GB."""
+    text = f"import os\nx = {start}\ny = {start}\nfor i in range(40):\n    {grow}\nos.environ['TORCH_CUDA_ARCH_LIST'] = '9.0'\n"
+    tracemalloc.start()
+    began = time.process_time()
+    reading = read_python(text.encode(), Given(CATALOG))
+    assert time.process_time() - began < 15
+    assert tracemalloc.get_traced_memory()[1] < 60e6
+    tracemalloc.stop()
+    assert [text[one.start : one.end] for one in reading.lists] == ["9.0"]

@@ -1,0 +1,188 @@
+"""`archscan builds`: what would be made, for whom that is enough, and what to set for one GPU."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from archscan.builds.model import gets
+from archscan.catalog import load
+from archscan.cli import archscan
+from archscan.frontends.build.images import Image
+from archscan.model.target import Target
+
+CATALOG = load()
+
+
+def builds(folder: Path, *options: str, **files: str) -> dict[str, Any]:
+    """The document of a project of these files; __ in a name is a dot."""
+    for name, text in files.items():
+        path = folder / name.replace("__", ".")
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text)
+    run = CliRunner().invoke(archscan, ["builds", "--no-cache", "-f", "json", *options, str(folder)])
+    assert run.exit_code == 0, run.output
+    return json.loads(run.stdout)
+
+
+def images(build: dict[str, Any]) -> list[str]:
+    return [f"{'ptx:' if i['kind'] == 'ptx' else ''}{i['arch']}:{i['line']}" for i in build["images"]]
+
+
+@pytest.mark.parametrize(
+    ("made", "sm", "word"),
+    [
+        ("90", 90, "native"), ("90a", 90, "native"), ("90a", 100, "none"), ("80", 89, "compatible"), ("80", 90, "none"),
+        ("80p", 90, "jit"), ("80p", 75, "none"), ("120f", 121, "compatible"), ("120a", 121, "none"), ("120", 121, "compatible"),
+        ("80", 87, "unknown"), ("87", 87, "native"), ("80p", 87, "jit"), ("101", 110, "unknown"), ("100fp", 103, "jit"),
+        ("100fp", 110, "none"),
+    ],
+)  # fmt: skip
+def test_what_a_gpu_gets(made: str, sm: int, word: str) -> None:
+    number = made.rstrip("afp")
+    image = Image(Target(int(number), made[len(number) :].rstrip("p")), made.endswith("p"))
+    assert gets((image,), sm, CATALOG) == word
+
+
+SETUP = """from torch.utils.cpp_extension import CUDAExtension
+from setuptools import setup
+setup(ext_modules=[
+    CUDAExtension("own", ["a.cu"], extra_compile_args={"nvcc": ["-gencode=arch=compute_90a,code=sm_90a"]}),
+    CUDAExtension("torchs", ["b.cu"]),
+    CUDAExtension("host", ["c.cpp"]),
+])
+"""
+
+
+def test_extensions(tmp_path: Path) -> None:
+    found = builds(tmp_path, setup__py=SETUP)["builds"]
+    assert [(b["name"], b["kind"], b["line"], images(b)) for b in found] == [
+        ("own", "extension", 4, ["sm_90a:4"]),
+        ("torchs", "extension", 5, []),
+    ]
+    assert found[1]["unknowns"] == ["TORCH_CUDA_ARCH_LIST", "the GPU of the machine that builds"]
+    assert (found[0]["gets"]["sm_90"], found[0]["gets"]["sm_100"], found[1]["gets"]["sm_90"]) == (
+        "native",
+        "none",
+        "unknown",
+    )
+
+
+def test_the_newest_is_found_by_number(tmp_path: Path) -> None:
+    text = """from torch.utils.cpp_extension import CUDAExtension
+archs = ["80", "90", "120"]
+newest = max([a for a in archs if a.isdigit()], key=int)
+flags = [f"-gencode=arch=compute_{newest},code=compute_{newest}"]
+ext = CUDAExtension("k", ["k.cu"], extra_compile_args={"nvcc": flags + ["-arch=sm_" + sorted(archs, key=lambda a: int(a))[1]]})
+"""
+    (one,) = builds(tmp_path, setup__py=text)["builds"]
+    assert sorted(i["arch"] + i["kind"][0] for i in one["images"]) == ["sm_120p", "sm_90c", "sm_90p"]
+
+
+def test_what_the_user_sets_reaches_what_torch_builds(tmp_path: Path) -> None:
+    document = builds(tmp_path, "--set", "TORCH_CUDA_ARCH_LIST=8.0;12.0+PTX", setup__py=SETUP)
+    own, torchs = document["builds"]
+    assert images(own) == ["sm_90a:4"]  # its flags are there already: torch adds none
+    assert images(torchs) == ["sm_80:5", "sm_120:5", "ptx:sm_120:5"]
+    assert torchs["settings"] == {"TORCH_CUDA_ARCH_LIST": "8.0;12.0+PTX"}
+    assert [torchs["gets"][f"sm_{sm}"] for sm in (75, 80, 89, 90, 120, 121)] == [
+        "none", "native", "compatible", "none", "native", "compatible",
+    ]  # fmt: skip
+
+
+def test_an_entry_that_torch_or_the_toolkit_refuses(tmp_path: Path) -> None:
+    (_, torchs) = builds(tmp_path, "--set", "TORCH_CUDA_ARCH_LIST=12.0f", setup__py=SETUP)["builds"]
+    assert [d["asked"] for d in torchs["dropped"]] == ["12.0f"]
+    (_, old) = builds(tmp_path, "--set", "TORCH_CUDA_ARCH_LIST=7.0;9.0", setup__py=SETUP)["builds"]
+    assert set(old["gets"].values()) == {"none"}  # 13.0 refuses 7.0, and builds nothing at all
+    (_, new) = builds(tmp_path, "--cuda", "12.8", "--set", "TORCH_CUDA_ARCH_LIST=7.0;9.0", setup__py=SETUP)["builds"]
+    assert (new["gets"]["sm_70"], new["gets"]["sm_90"]) == ("native", "native")
+
+
+CMAKE = """cmake_minimum_required(VERSION 3.24)
+project(x LANGUAGES CXX)
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80 90-real)
+endif()
+enable_language(CUDA)
+add_library(k SHARED k.cu)
+add_library(h SHARED h.cu)
+set_target_properties(h PROPERTIES CUDA_ARCHITECTURES "90a;120f")
+add_library(c SHARED c.cpp)
+add_subdirectory(sub)
+"""
+
+
+def test_targets(tmp_path: Path) -> None:
+    sub = {"sub/CMakeLists__txt": "set(CMAKE_CUDA_ARCHITECTURES 100)\nadd_library(s SHARED s.cu)\n"}
+    found = builds(tmp_path, CMakeLists__txt=CMAKE, **sub)["builds"]
+    assert [(b["name"], b["path"], images(b)) for b in found] == [
+        ("k", "CMakeLists.txt", ["sm_80:4", "ptx:sm_80:4", "sm_90:4"]),
+        ("h", "CMakeLists.txt", ["sm_90a:9", "ptx:sm_90a:9", "sm_120f:9", "ptx:sm_120f:9"]),
+        ("s", "sub/CMakeLists.txt", ["sm_100:1", "ptx:sm_100:1"]),
+    ]
+    assert {i["arch"] for i in found[1]["images"]} == {"sm_90a", "sm_120f"}
+    (asked, *_) = builds(tmp_path, "-DCMAKE_CUDA_ARCHITECTURES=75-real")["builds"]
+    assert [i["arch"] for i in asked["images"]] == ["sm_75"]
+
+
+def test_the_language_brings_the_default_of_nvcc(tmp_path: Path) -> None:
+    """After project(... CUDA) the variable is set: a default that comes later is never used."""
+    text = CMAKE.replace("LANGUAGES CXX)", "LANGUAGES CXX CUDA)")
+    assert [i["arch"] for i in builds(tmp_path, CMakeLists__txt=text)["builds"][0]["images"]] == ["sm_75", "sm_75"]
+    old = builds(tmp_path, "--cuda", "12.8")["builds"][0]
+    assert [i["arch"] for i in old["images"]] == ["sm_52", "sm_52"]
+
+
+def test_what_is_asked_and_dropped(tmp_path: Path) -> None:
+    text = """set(KNOWN "9.0;12.0")
+foreach(a IN LISTS TORCH_CUDA_ARCH_LIST)
+  if(a IN_LIST KNOWN)
+    string(REPLACE "." "" n "${a}")
+    list(APPEND F "-gencode=arch=compute_${n},code=sm_${n}")
+  endif()
+endforeach()
+add_library(k k.cu)
+target_compile_options(k PRIVATE ${F})
+"""
+    (one,) = builds(tmp_path, "--set", "TORCH_CUDA_ARCH_LIST=9.0;12.1", CMakeLists__txt=text)["builds"]
+    assert [i["arch"] for i in one["images"]] == ["sm_90"]
+    assert [d["asked"] for d in one["dropped"]] == ["12.1"]
+    assert (one["gets"]["sm_90"], one["gets"]["sm_121"]) == ("native", "none")
+
+
+def test_what_to_set(tmp_path: Path) -> None:
+    """The form that the code needs: e2m1 conversions assemble on `a` and `f` only."""
+    code = '__global__ void k() { asm volatile("griddepcontrol.wait;"); }\n'
+    plain = builds(tmp_path, "--for", "sm120", setup__py=SETUP, b__cu=code)["set"]
+    assert (plain[0]["how"], plain[0]["text"]) == ("environment", 'TORCH_CUDA_ARCH_LIST="12.0"')
+    assert (plain[0]["form"], plain[0]["toolkit"]) == ("plain", ">=12.8")
+    fp4 = '__global__ void k() { asm volatile("cvt.rn.satfinite.e2m1x2.f32 t, %0, %1;" :: "f"(0.f), "f"(0.f)); }\n'
+    suffixed = builds(tmp_path, "--for", "sm120", b__cu=fp4)["set"]
+    assert suffixed[0]["form"] == "f" and suffixed[0]["toolkit"] == ">=12.9"
+    assert builds(tmp_path, "--for", "sm_120a")["set"][0]["text"] == 'TORCH_CUDA_ARCH_LIST="12.0a"'
+    cmake = builds(tmp_path / "c", "--for", "sm121", CMakeLists__txt=CMAKE)["set"]
+    assert ("cmake", "-DCMAKE_CUDA_ARCHITECTURES=121-real", ">=12.9") in {
+        (a["how"], a["text"], a["toolkit"]) for a in cmake
+    }
+
+
+def test_text_and_matrix(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("F := -gencode arch=compute_80,code=sm_80\n")
+    text = CliRunner().invoke(archscan, ["builds", "--no-cache", str(tmp_path)]).stdout
+    assert "images    sm_80  from Makefile:1" in text and "same major: 86 88 89" in text
+    matrix = CliRunner().invoke(archscan, ["builds", "--no-cache", "-f", "matrix", str(tmp_path)]).stdout
+    assert matrix.splitlines()[1].split() == ["F", ".", "N", "c", "?", "c", ".", ".", ".", ".", ".", "."]
+
+
+def test_a_setting_without_a_value_is_refused(tmp_path: Path) -> None:
+    from archscan.cli import run
+
+    (tmp_path / "Makefile").write_text("x:\n")
+    assert run(["builds", "--set", "X", str(tmp_path)]) == 2

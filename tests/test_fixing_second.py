@@ -1,0 +1,68 @@
+"""The second evaluator of `#if` conditions, on both sides of each bound."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archscan.catalog import load
+from archscan.fixing.second import truth
+from archscan.frontends.cuda.preprocessor.conditions import Evaluator
+from archscan.frontends.cuda.preprocessor.environment import Compiler
+from archscan.frontends.protocol import Context
+from archscan.model.settings import ScanSettings
+
+CATALOG = load()
+UNIVERSE = CATALOG.universe
+COMPILER = Compiler(Context(CATALOG, ScanSettings()))
+
+
+def sms(condition: str) -> frozenset[int]:
+    mask = truth(condition, UNIVERSE, CATALOG.macros, "13.0")
+    assert mask is not None
+    return UNIVERSE.sms(mask)
+
+
+def test_a_range_ends_where_it_says():
+    found = sms("defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900) && (__CUDA_ARCH__ < 1200)")
+    assert {90, 110} <= found
+    assert not found & {89, 120}
+
+
+def test_one_target_beside_a_range():
+    found = sms("__CUDA_ARCH__ >= 900 && (__CUDA_ARCH__ < 1200 || __CUDA_ARCH__ == 1200)")
+    assert {110, 120} <= found
+    assert 121 not in found
+
+
+def test_the_host_pass_defines_no_architecture():
+    mask = truth("!defined(__CUDA_ARCH__)", UNIVERSE, CATALOG.macros, "13.0")
+    assert mask == UNIVERSE.host
+
+
+@pytest.mark.parametrize("condition", ["USE_FP8 && __CUDA_ARCH__ >= 900", "__CUDA_ARCH__ >", "f(3)", "x" * 5000])
+def test_what_names_anything_else_is_no_proof(condition):
+    assert truth(condition, UNIVERSE, CATALOG.macros, "13.0") is None
+
+
+_BOUND = st.builds(
+    "{} {} {}".format,
+    st.just("__CUDA_ARCH__"),
+    st.sampled_from(["<", "<=", "==", "!=", ">=", ">"]),
+    st.sampled_from(["800", "900", "1000", "1200", "1210"]),
+)
+_CONDITIONS = st.recursive(
+    _BOUND | st.just("defined(__CUDA_ARCH_FEAT_SM90_ALL)"),
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, st.sampled_from(["&&", "||"]), inner) | st.builds("!({})".format, inner)
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_CONDITIONS)
+def test_both_evaluators_agree(condition):
+    first = Evaluator(COMPILER.everything).answer(condition, lambda name: COMPILER.state(name) or COMPILER.undefined)
+    assert first.when == truth(condition, UNIVERSE, CATALOG.macros, "13.0")

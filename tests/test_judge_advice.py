@@ -1,0 +1,173 @@
+"""Rows of rules/advice.yaml at their boundaries: what is advised, and what the target gets today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.judge.cases import Case
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.pipeline import report, scan
+
+CATALOG = load()
+
+
+def told(folder: Path, name: str, text: str, target: str) -> list[tuple[int, str, str, str]]:
+    """Line, outcome, advice and row of what is reported for a file on its own."""
+    (folder / name).write_text(text)
+    facts = scan([str(folder)], CATALOG, ScanSettings(use_cache=False))
+    found = report(facts, select(target, CATALOG), CATALOG, JudgeSettings()).findings
+    return sorted((f.place.line, f.consequence.value, f.advice.value, f.row) for f in found)
+
+
+SUFFIXED = """\
+template <class Operator>
+__global__ void run(typename Operator::Params params) {
+#if defined(MACRO)
+  Operator op;
+  op(params);
+#else
+  __trap();
+#endif
+}
+"""
+BAND = """\
+template <class Kernel>
+struct Banded : Kernel {
+  template <class... Args>
+  __device__ static void invoke(Args&&... args) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 890
+    CALL;
+#endif
+  }
+};
+"""
+STATUS = """\
+int start() {
+  cudaDeviceProp prop;
+  cudaGetDeviceProperties(&prop, 0);
+  if (prop.major != 9) return -1;
+  return RESULT;
+}
+"""
+OVERRIDE = """\
+import torch
+
+def stages(n):
+    count = 4
+    if torch.cuda.get_device_capability()CONDITION:
+        count = 2
+    return run(n, count)
+"""
+ENTRIES = """\
+def gencode(capabilities):
+    flags = []
+    for cap in sorted(capabilities):
+        if cap.startswith("9.0"):
+            num = "90a"
+        elif cap.startswith("10.0"):
+            num = "100a"
+        else:
+            continue
+        flags += ["-gencode", f"arch=compute_{num},code=sm_{num}"]
+    return flags
+"""
+OLDER = """\
+__global__ void scale(float* x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+  x[threadIdx.x] *= 2.f;
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("macro", "target", "advice"),
+    [
+        ("__CUDA_ARCH_FEAT_SM90_ALL", "sm_103", "leave"),  # code of 9.0's own instructions
+        ("__CUDA_ARCH_FEAT_SM100_ALL", "sm_103", "investigate"),  # of the target's family
+        ("__CUDA_ARCH__) && (__CUDA_ARCH__ == 900", "sm_103", "investigate"),
+    ],
+)
+def test_code_for_the_own_instructions_of_another_family(macro: str, target: str, advice: str, tmp_path: Path) -> None:
+    assert [row[2] for row in told(tmp_path, "run.cuh", SUFFIXED.replace("MACRO", macro), target)] == [advice]
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"), [("Kernel::invoke(args...)", "investigate"), ("std::forward<Args>(args)...", "widen-safe")]
+)
+def test_a_method_of_a_parameter_is_not_known_by_its_last_name(call: str, advice: str, tmp_path: Path) -> None:
+    assert [row[2] for row in told(tmp_path, "band.cuh", BAND.replace("CALL", call), "sm_100")] == [advice]
+
+
+@pytest.mark.parametrize(("result", "outcome"), [("0", "runtime_error"), ("launch()", "slow_fallback")])
+def test_a_negative_status_beside_zero_is_an_error(result: str, outcome: str, tmp_path: Path) -> None:
+    assert [row[1] for row in told(tmp_path, "start.cpp", STATUS.replace("RESULT", result), "sm_120")] == [outcome]
+
+
+@pytest.mark.parametrize(("condition", "advice"), [("[0] == 8", "leave"), (" in [(8, 0), (9, 0)]", "investigate")])
+def test_an_exception_for_one_generation_is_no_default(condition: str, advice: str, tmp_path: Path) -> None:
+    assert [row[2] for row in told(tmp_path, "s.py", OVERRIDE.replace("CONDITION", condition), "sm_120")] == [advice]
+
+
+def test_a_ladder_of_what_to_build_is_about_images(tmp_path: Path) -> None:
+    assert [row[1:] for row in told(tmp_path, "setup.py", ENTRIES, "sm_103")] == [
+        ("load_error", "widen-safe", "images")
+    ]
+    assert told(tmp_path, "setup.py", ENTRIES, "sm_100") == []
+
+
+@pytest.mark.parametrize("target", ["sm_89", "sm_120"])
+def test_a_requirement_whose_code_assembles_can_be_opened_whatever_the_age(target: str, tmp_path: Path) -> None:
+    assert [found[3] for found in told(tmp_path, "scale.cu", OLDER, target)] == ["can-required"]
+
+
+ASKED = """\
+import os
+
+archs = os.getenv("MY_ARCH_LIST", "8.0 9.0")
+flags = []
+if "9.0" in archs:
+    flags += ["-gencode", "arch=compute_90a,code=sm_90a"]
+if "8.0" in archs:
+    flags += ["-gencode", "arch=compute_80,code=sm_80"]
+if "12.0" in archs:
+    flags += ["-gencode", "arch=compute_120,code=sm_120"]
+"""
+
+
+@pytest.mark.parametrize(("target", "row"), [("sm_110", "images-no-branch"), ("sm_120", "images")])
+def test_a_default_that_no_branch_asks_for(target: str, row: str, tmp_path: Path) -> None:
+    assert [found[3] for found in told(tmp_path, "setup.py", ASKED, target) if found[0] == 3] == [row]
+
+
+def test_a_set_that_python_cannot_make_is_no_list_of_choices(tmp_path: Path) -> None:
+    """A dict inside a set: the judge once ended with a traceback."""
+    text = (
+        "import torch\ndef f():\n    if torch.cuda.get_device_capability()[0] == 9:\n        return [1, 2, 4]\n"
+        "    return {{1: 2}, 3}\n"
+    )
+    assert [row[0] for row in told(tmp_path, "s.py", text, "sm_120")] == [3]
+
+
+def test_a_gate_that_cannot_be_judged_loses_its_file_and_not_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(case: Case) -> bool:
+        if case.file.path.endswith("bad.py"):
+            raise KeyError("x")
+        return False
+
+    monkeypatch.setattr("archscan.judge.search.limits_others", broken)
+    text = "import torch\nif torch.cuda.get_device_capability()[0] != 9:\n    raise RuntimeError('no')\n"
+    for name in ("bad.py", "good.py"):
+        (tmp_path / name).write_text(text)
+    catalog = load()
+    facts = scan([str(tmp_path)], catalog, ScanSettings())
+    found = report(facts, select("sm_120", catalog), catalog, JudgeSettings())
+    assert [finding.path.rpartition("/")[2] for finding in found.findings] == ["good.py"]
+    (lost,) = found.failed
+    assert lost.path.endswith("bad.py") and "line 2: internal error at broken" in lost.reason

@@ -1,0 +1,210 @@
+"""One question in several spellings: what is reported must not depend on how it is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.model.finding import Finding
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.pipeline import report, scan
+
+CATALOG = load()
+NAMED = """
+def named():
+    return torch.cuda.get_device_capability()[0] == 10
+"""
+NEGATED = """\
+import torch
+
+def way(width, widths):
+    major, minor = torch.cuda.get_device_capability()
+    if CONDITION:
+        return "one"
+    return "two"
+"""
+WITHIN = """\
+import torch
+
+def named():
+    return torch.cuda.get_device_capability()[0] == 10
+
+def choose(options, ranks):
+    if options.model in ("alpha", "beta"):
+        if not (named() and ranks in (4, 8)):
+            return {}
+    if options.fusion is None and ranks > 1:
+        return {"fusion": "auto"}
+    return {}
+"""
+
+
+def found(folder: Path, name: str, text: str, target: str) -> list[Finding]:
+    """What is reported for a file on its own."""
+    (folder / name).write_text(text)
+    facts = scan([str(folder)], CATALOG, ScanSettings(use_cache=False))
+    return sorted(report(facts, select(target, CATALOG), CATALOG, JudgeSettings()).findings, key=lambda f: f.place.line)
+
+
+def lines(folder: Path, name: str, text: str, target: str) -> list[int]:
+    return [f.place.line for f in found(folder, name, text, target)]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "major != 10",
+        "not major == 10",
+        "not (10, 0) <= (major, minor) < (11, 0)",
+        "major < 10 or major > 10",
+        "not named()",
+        "width not in widths and not (named() and width <= 256)",
+    ],
+)
+def test_a_negated_generation_is_who_is_let_in(condition: str, tmp_path: Path) -> None:
+    text = NEGATED.replace("CONDITION", condition) + NAMED * ("named" in condition)
+    assert lines(tmp_path, "ways.py", text, "sm_120") == [5]
+    assert lines(tmp_path, "ways.py", text, "sm_90") == [5]
+    assert lines(tmp_path, "ways.py", text, "sm_100") == []
+
+
+@pytest.mark.parametrize(("condition", "wanted"), [("not major >= 9", []), ("not 9 <= major < 12", [5])])
+def test_a_negated_bound_lets_in_whom_it_names(condition: str, wanted: list[int], tmp_path: Path) -> None:
+    text = NEGATED.replace("CONDITION", condition) + NAMED * ("named" in condition)
+    assert lines(tmp_path, "ways.py", text, "sm_120") == wanted
+    assert lines(tmp_path, "ways.py", text, "sm_90") == []
+
+
+def test_who_goes_on_behind_the_block_is_let_in(tmp_path: Path) -> None:
+    assert lines(tmp_path, "ways.py", WITHIN, "sm_120") == [8]
+    assert lines(tmp_path, "ways.py", WITHIN, "sm_100") == []
+
+
+LIMITS = """\
+LIMITS = {
+    "9.0": {2: 512},
+    "10.0": {2: 1024},
+}
+"""
+MODULES = """\
+MODULES = {
+    ("sm_100a", "forward"): "forward_100",
+    ("sm_100a", "backward"): "backward_100",
+    ("sm_90a", "forward"): "forward_90",
+}
+
+def module(arch, stage):
+    return MODULES[(arch, stage)]
+"""
+ARCHES = """\
+ARCHES = {
+    (9, 0): "sm_90a",
+    (10, 0): "sm_100a",
+}
+
+def arch_of(device_capability):
+    numbers = [int(n) for n in device_capability]
+    if len(numbers) != 2:
+        return None
+    return ARCHES.get((numbers[0], numbers[1]))
+"""
+READERS = {
+    "get": "def limit(cc, ranks):\n    row = LIMITS.get(cc)\n    if row is None:\n        return 0\n    return row[0]",
+    "in": "def limit(cc, ranks):\n    if cc not in LIMITS:\n        return 0\n    return LIMITS[cc][ranks]\n",
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_table_of_numbers_by_chip_misses_a_row(reader: str, tmp_path: Path) -> None:
+    for target, wanted in (("sm_103", [("slow_fallback", "investigate")]), ("sm_100", [])):
+        got = found(tmp_path, "limits.py", LIMITS + READERS[reader], target)
+        assert [(f.consequence.value, f.advice.value) for f in got] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "consequence"), [(MODULES, "runtime_error"), (ARCHES, "slow_fallback")], ids=["parts", "numbers"]
+)
+def test_a_table_whose_key_is_made_up(text: str, consequence: str, tmp_path: Path) -> None:
+    got = found(tmp_path, "tables.py", text, "sm_120")
+    assert [(f.place.line, f.consequence.value) for f in got] == [(1, consequence)]
+    assert found(tmp_path, "tables.py", text, "sm_100") == []
+
+
+def test_the_first_reader_of_another_module_decides(tmp_path: Path) -> None:
+    (tmp_path / "limits.py").write_text(LIMITS)
+    ring = """\
+import torch
+from limits import LIMITS
+
+class Ring:
+    def __init__(self, ranks):
+        major, minor = torch.cuda.get_device_capability()
+        self.version = f"{major}.{minor}"
+        if self.version not in LIMITS:
+            return
+        self.limit = LIMITS[self.version].get(ranks, 0)
+"""
+    got = [f for f in found(tmp_path, "ring.py", ring, "sm_120") if f.path == "limits.py"]
+    assert [f.consequence.value for f in got] == ["degraded_tuning"]  # it returns before the KeyError
+
+
+@pytest.mark.parametrize("name", ["sm_major", "gpu_sm_major", "device_cc_major"])
+def test_a_parameter_carries_the_capability_by_its_name(name: str, tmp_path: Path) -> None:
+    text = f"def check(*, {name}, batched):\n    if {name} != 9:\n        raise ValueError('sm_90 only')\n"
+    assert lines(tmp_path, "check.py", text, "sm_120") == [2]
+    assert lines(tmp_path, "check.py", text, "sm_90") == []
+
+
+MIXED = """\
+from collections import namedtuple
+import torch
+
+Capability = namedtuple("Capability", "major minor")
+
+def current():
+    return Capability(*torch.cuda.get_device_capability())
+
+def run():
+    if CONDITION:
+        raise RuntimeError("not for this GPU")
+    return "ran"
+"""
+
+
+@pytest.mark.parametrize("asked", ["torch.cuda.get_device_capability()", "current()"])
+@pytest.mark.parametrize("named", ["not in (90, 120)", "not in [9, 12]", "!= 120"])
+def test_a_pair_compared_with_numbers_means_whom_it_names(asked: str, named: str, tmp_path: Path) -> None:
+    got = found(tmp_path, "run.py", MIXED.replace("CONDITION", f"{asked} {named}"), "sm_120")
+    assert [(f.place.line, f.consequence.value, f.advice.value) for f in got] == [(10, "runtime_error", "widen-safe")]
+    got = found(tmp_path, "run.py", MIXED.replace("CONDITION", f"{asked} {named}"), "sm_100")
+    assert [(f.place.line, f.advice.value) for f in got] == [(10, "leave" if "!=" in named else "investigate")]
+
+
+@pytest.mark.parametrize("asked", ["torch.cuda.get_device_capability()", "current()"])
+def test_a_pair_compared_with_pairs_is_taken_at_its_word(asked: str, tmp_path: Path) -> None:
+    text = MIXED.replace("CONDITION", f"{asked} not in ((9, 0), (12, 0))")
+    assert lines(tmp_path, "run.py", text, "sm_120") == []
+    assert [f.advice.value for f in found(tmp_path, "run.py", text, "sm_100")] == ["investigate"]
+
+
+TOLD = """\
+import torch
+
+def can_run(device, tell):
+    cc = torch.cuda.get_device_capability(device)
+    if cc not in [(10, 0), (10, 3)]:
+        STATEMENT
+        return False
+    prepare(device)
+    return True
+"""
+
+
+@pytest.mark.parametrize("statement", ["tell('not for this GPU')", "tell(f'not for {cc}, sorry', error=ValueError)"])
+def test_who_is_told_no_is_refused(statement: str, tmp_path: Path) -> None:
+    text = TOLD.replace("STATEMENT", statement)
+    assert lines(tmp_path, "can.py", text, "sm_103") == []
+    assert lines(tmp_path, "can.py", text, "sm_120") == [5]

@@ -1,0 +1,158 @@
+"""The labels that the judge is measured with are whole, and the measuring counts as it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archscan.catalog import load
+from archscan.model.finding import Advice, Consequence, Fix, Problem
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
+
+from calibrate import HALF, MISSED, RIGHT, SETS, SILENT, WRONG, fix_outcome, labels, main, outcome, share, to_do, wilson
+from labels_fetch import folder, packages
+
+FINDINGS = [label for name in SETS for some in labels("findings", [name]).values() for label in some]
+FIXES = [label for name in SETS for some in labels("fixes", [name]).values() for label in some]
+ADVICE = {*(a.value for a in Advice), "investigate"}
+INTENTS = {"requirement", "path", "tuning", "images", "limit", "mistake", "restriction", "workaround", "preparation"}
+INTENTS |= {"test", "unknown"}
+
+
+def test_enough_is_labelled_and_no_target_dominates() -> None:
+    targets = Counter(label["target"] for label in FINDINGS)
+    assert len(FINDINGS) >= 150 and len(FIXES) >= 100
+    assert len(targets) == 10
+    assert max(targets.values()) < 0.2 * len(FINDINGS)
+    assert Counter(p["class"] for p in packages()) == {"other": 12, "language-models": 12}
+
+
+@pytest.mark.parametrize("kind", ["findings", "fixes"])
+def test_a_package_is_in_one_set_only(kind: str) -> None:
+    sets = {(p["name"], p["version"]): p["set"] for p in packages()}
+    assert Counter(sets.values()) == {"dev": 10, "holdout": 14}
+    for name in SETS:
+        of = {sets[la["package"], la["version"]] for some in labels(kind, [name]).values() for la in some}
+        assert of == {name}
+
+
+def test_labels_use_the_words_of_the_judge() -> None:
+    known = {target.name for target in load().universe.targets}
+    for label in FINDINGS:
+        assert label["target"] in known
+        assert label["problem"] in {"none", *(p.value for p in Problem)}, label["id"]
+        assert label["consequence"] in {c.value for c in Consequence}, label["id"]
+        assert label["intent"] in INTENTS and label["capability"] in ("can", "cannot", "unknown"), label["id"]
+        assert label["relation"] in ("older", "newer", "sibling", "between", "other-half"), label["id"]
+        assert label["severity"] in ("high", "medium", "low", "info"), label["id"]
+    for label in (*FINDINGS, *FIXES):
+        assert {label["advice"], *label["also"]} <= ADVICE, label["id"]
+        assert label["why"] and "\n" not in label["text"] and len(label["text"]) <= 160, label["id"]
+    for label in FIXES:
+        assert {label["fix"], *label["also_fix"]} <= {"safe", "unsafe", "none"}, label["id"]
+        assert set(label["admits"]) <= known, label["id"]
+    ids = [label["id"] for label in (*FINDINGS, *FIXES)]
+    assert len(set(ids)) == len(ids)
+
+
+def test_what_cannot_run_is_never_to_be_opened() -> None:
+    for label in FINDINGS:
+        if label["capability"] == "cannot":
+            assert label["advice"] in ("leave", "widen-unsafe-compile"), label["id"]
+
+
+def test_labelled_lines_are_where_they_are_said_to_be() -> None:
+    if not (base := os.environ.get("ARCHSCAN_LABELS")):
+        pytest.skip("ARCHSCAN_LABELS names no directory with the packages (scripts/labels_fetch.py)")
+    roots = {p["name"]: folder(p, Path(base)) for p in packages()}
+    for label in (*FINDINGS, *FIXES):
+        lines = (roots[label["package"]] / label["path"]).read_text("utf-8", "replace").splitlines()
+        assert lines[label["line"] - 1].strip().startswith(label["text"]), label["id"]
+
+
+@pytest.mark.parametrize(
+    ("advice", "also", "given", "expected"),
+    [
+        ("widen-safe", [], "widen-safe", RIGHT),
+        ("widen-safe", ["pair"], "pair", RIGHT),
+        ("widen-safe", [], "widen-perf-risk", WRONG),
+        ("widen-safe", [], "investigate", HALF),
+        ("narrow", [], "investigate", HALF),
+        ("leave", [], "investigate", WRONG),
+        ("leave", ["investigate"], "investigate", RIGHT),
+        ("leave", [], "widen-unsafe-compile", RIGHT),
+        ("leave", [], None, SILENT),
+        ("widen-safe", [], None, MISSED),
+        ("widen-safe", ["leave"], None, SILENT),
+    ],
+)
+def test_outcomes(advice: str, also: list[str], given: str | None, expected: str) -> None:
+    assert outcome({"advice": advice, "also": also}, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("advice", "also", "given", "expected"),
+    [
+        ("leave", ["widen-safe"], "widen-safe", ""),
+        ("widen-safe", ["leave"], "leave", WRONG),
+        ("widen-safe", ["leave"], None, WRONG),
+        ("widen-safe", ["leave", "pair"], "pair", RIGHT),
+        ("widen-safe", ["leave"], "investigate", HALF),
+    ],
+)
+def test_leaving_a_place_with_something_to_do_does_not_count(
+    advice: str, also: list[str], given: str | None, expected: str
+) -> None:
+    assert to_do({"advice": advice, "also": also}, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "safe", "opens", "expected"),
+    [
+        ({"fix": "safe"}, True, ("sm_121", "sm_121a"), RIGHT),
+        ({"fix": "safe"}, False, ("sm_121",), RIGHT),  # held back is not wrong
+        ({"fix": "unsafe"}, True, ("sm_121",), WRONG),
+        ({"fix": "none"}, False, ("sm_121",), WRONG),
+        ({"fix": "none", "also_fix": ["unsafe"]}, False, ("sm_121",), RIGHT),
+        ({"fix": "none", "also_fix": ["unsafe"]}, True, ("sm_121",), WRONG),
+        ({"fix": "safe", "admits": ["sm_121"]}, True, ("sm_121a",), RIGHT),
+        ({"fix": "safe", "admits": ["sm_121"]}, True, ("sm_120",), WRONG),
+    ],
+)
+def test_outcomes_of_fixes(label: dict[str, Any], safe: bool, opens: tuple[str, ...], expected: str) -> None:
+    whole = {"also_fix": [], "admits": [], "why": "", **label}
+    assert fix_outcome(whole, Fix("", safe, (), (), opens))[0] == expected
+    assert fix_outcome(whole, None) == (SILENT, "")
+
+
+def test_shares_and_intervals() -> None:
+    assert share([RIGHT, RIGHT, HALF, WRONG, MISSED, SILENT])["share"] == 0.625
+    low, high = wilson(8, 10)  # from Wilson's formula: 0.4902, 0.9433
+    assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_calibrating_without_packages_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("ARCHSCAN_LABELS", raising=False)
+    assert main([]) == 0
+    assert "ARCHSCAN_LABELS" in capsys.readouterr().out
+
+
+def test_places_that_are_held_out_are_not_shown() -> None:
+    with pytest.raises(SystemExit):
+        main(["--set", "holdout", "--places", str(Path.cwd())])
+
+
+def test_no_line_of_a_label_file_is_empty() -> None:
+    for name in SETS:
+        for path in (Path(__file__).parent / "data" / "labels" / name).glob("*.jsonl"):
+            assert all(json.loads(line) for line in path.read_text("utf-8").splitlines())
