@@ -431,3 +431,31 @@ def test_entry_that_is_put_in_place_of_one(other: str, listed: int) -> None:
         f"  else()\n    {other}\n  endif()\nendforeach()\nset(CMAKE_CUDA_ARCHITECTURES ${{OUT}})\n"
     )
     assert len([g for g in gates(text).values() if g.kind is Kind.BUILD_LIST]) == listed
+
+
+@pytest.mark.parametrize(
+    ("subject", "listed"),
+    [("${arch}", []), ("arch", []), ("${GENERATION}", [5, 7])],  # asked of each entry; an option
+)
+def test_what_a_name_stands_for_is_no_list(subject: str, listed: list[int]) -> None:
+    text = (
+        "function(flags out)\n  foreach(arch ${ARGN})\n    set(arch_bin)\n"
+        f'    if({subject} STREQUAL "Turing")\n      set(arch_bin 7.5 8.0)\n'
+        f'    elseif({subject} STREQUAL "Ada")\n      set(arch_bin 8.9)\n    endif()\n'
+        "    list(APPEND made ${arch_bin})\n  endforeach()\n  set(${out} ${made} PARENT_SCOPE)\nendfunction()\n"
+    )
+    assert sorted(gates(text)) == listed
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "listed"),
+    [
+        ('if(ARGN STREQUAL "Common")\n    set(${out} ${KNOWN_ARCHS} PARENT_SCOPE)\n  endif()', "", []),
+        ("set(${out} ${KNOWN_ARCHS} PARENT_SCOPE)", "", [1]),  # whoever calls it gets the list
+        ('if(ARGN STREQUAL "Common")\n    set(${out} ${KNOWN_ARCHS} PARENT_SCOPE)\n  endif()', "pick(F Common)\n", [1]),
+        ('if(ARGN STREQUAL "Common")\n    set(${out} ${KNOWN_ARCHS})\n  endif()', "set(A ${KNOWN_ARCHS})\n", [1]),
+    ],
+)
+def test_what_a_module_knows_is_a_list_where_it_is_asked_for(body: str, after: str, listed: list[int]) -> None:
+    text = f"set(KNOWN_ARCHS 75 80)\nlist(APPEND KNOWN_ARCHS 86)\nfunction(pick out)\n  {body}\nendfunction()\n{after}"
+    assert sorted(gates(text)) == listed

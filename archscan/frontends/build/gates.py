@@ -11,6 +11,7 @@ from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.archgates import notes, refusal
 from archscan.frontends.build.archlists import ArchList, flag_entries, named_list
+from archscan.frontends.build.asked import only_asked
 from archscan.frontends.build.conditions import Answer
 from archscan.frontends.build.edits import edit_gates
 from archscan.frontends.build.images import Image, entry_images, flag_images, list_entries, list_images, loaded_by
@@ -68,6 +69,11 @@ class Evaluated:
         return tuple((origins, tuple(images)) for origins, images in read if images)
 
     @cached_property
+    def only_asked(self) -> frozenset[str]:
+        """The variables that only functions read which the file does not call."""
+        return only_asked(self.listfile)
+
+    @cached_property
     def filters(self) -> tuple[Literal, ...]:
         """The literals that others are compared with: no function got them, but something looks into them."""
         return tuple(o for o in self.literals if _by_result(self, [o]) is None and _asked(self, [o]))
@@ -121,6 +127,8 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
     first = group[0]
     if first.purpose is Purpose.VARIABLE and first.name in evaluated.inputs and len(_sms(group)) == 1:
         return None  # a default that stands for the request
+    if first.purpose is Purpose.VARIABLE and first.name in evaluated.only_asked:
+        return None  # what a module knows: a list is built where its functions are called
     if all(_is_dead(evaluated, literal) for literal in group):
         return None  # of another toolkit or platform
     if all(_is_replaced(evaluated, literal) for literal in group):

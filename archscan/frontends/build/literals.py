@@ -17,6 +17,7 @@ _NOT_ARCH = re.compile(
     re.IGNORECASE,
 )
 _PROPERTIES = ("CUDA_ARCHITECTURES",)
+_CALLED = ("function", "macro")
 
 
 class Purpose(str, Enum):
@@ -53,17 +54,34 @@ class Literal:
         return self.arguments[-1].end
 
 
-def literals(body: tuple[Node, ...], catalog: Catalog, within: Within = ()) -> Iterator[Literal]:
-    """Every literal of a file, in its order; bodies of functions included."""
+def literals(
+    body: tuple[Node, ...], catalog: Catalog, within: Within = (), asked: frozenset[str] = frozenset()
+) -> Iterator[Literal]:
+    """Every literal of a file, in its order; bodies of functions included.
+
+    What an if() makes of the names that a loop or a function was given ("Turing" is 7.5) translates them: which are
+    built is said where they are given. `asked` are the variables that hold such names.
+    """
     for node in body:
-        if isinstance(node, Block):
-            if node.name == "foreach":
-                yield from _of_loop(node.parts[0].head, catalog, within)
-            for number, part in enumerate(node.parts):
-                around = (*within, (node.parts[0].head.start, number)) if node.name == "if" else within
-                yield from literals(part.body, catalog, around)
-        else:
+        if not isinstance(node, Block):
             yield from _of_command(node, catalog, within)
+            continue
+        head = node.parts[0].head
+        if node.name == "foreach":
+            yield from _of_loop(head, catalog, within)
+        elif node.name == "if" and _translates(node, asked):
+            continue
+        given = head.arguments[:1] if node.name == "foreach" else head.arguments[1:] if node.name in _CALLED else ()
+        for number, part in enumerate(node.parts):
+            around = (*within, (head.start, number)) if node.name == "if" else within
+            yield from literals(part.body, catalog, around, asked.union(a.text for a in given))
+
+
+def _translates(block: Block, asked: frozenset[str]) -> bool:
+    """Whether an if() asks one of the variables `asked` for one text after the other."""
+    words = [[a.text for a in part.head.arguments] for part in block.parts if part.head.name != "else"]
+    subjects = {one[0].strip("${}") if len(one) == 3 and one[1] == "STREQUAL" else "" for one in words}
+    return len(words) > 1 and len(subjects) == 1 and subjects <= asked
 
 
 def _of_command(command: Command, catalog: Catalog, within: Within) -> Iterator[Literal]:
