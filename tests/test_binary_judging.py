@@ -17,6 +17,10 @@ from archscan.binary import elf
 from archscan.catalog import load
 from archscan.catalog.ptx_versions import compile_ptx_versions
 from archscan.errors import UserError
+from archscan.judge.binaries.hollow import Idle
+from archscan.judge.binaries.named import is_named_for_others
+from archscan.model.library import CUBIN, Image, Span
+from archscan.model.target import Target
 from archscan.tracing.binaries import module_name
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -72,6 +76,22 @@ def test_images_of_single_chips_are_left_and_older_gpus_investigated(capsysbinar
     path = FIXTURES / "missing-image" / "bad_older.fatbin"  # sm_75, sm_86
     (found,) = findings(capsysbinary, "sm_70", path, code=0)
     assert found["advice"] == "investigate"  # which never counts for the exit code
+
+
+@pytest.mark.parametrize(
+    ("name", "sm", "works", "others"),
+    [
+        ("gemm_Sm100_tma", 90, (100, 120), True),  # built for what came after as well
+        ("gemm_Sm100_tma", 90, (80, 100), False),  # the name does not say where it works
+        ("gemm_Sm80_mma", 120, (80, 90), False),  # what is named for older chips is to run on newer ones
+        ("gemm_Sm80_mma", 120, (80,), True),
+        ("gemm_Sm100_tma", 100, (120,), False),  # its own
+        ("gemm_tma", 90, (100,), False),  # no name
+    ],
+)
+def test_kernels_that_are_named_for_other_chips(name: str, sm: int, works: tuple[int, ...], others: bool) -> None:
+    images = [Image(CUBIN, Target(one), "", Span(0, 0)) for one in (sm, *works)]
+    assert is_named_for_others(Idle(name, "empty", images[0], tuple(images[1:])), sm) is others
 
 
 def test_a_module_for_other_chips_beside_fitting_ones_is_counted(capsysbinary: Out) -> None:

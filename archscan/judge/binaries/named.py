@@ -12,9 +12,16 @@ _CHIP = re.compile(r"(?<![a-z])sm_?(\d{2,3})(?!\d)|(?<=[a-z_])Sm(\d{2,3})(?!\d)"
 
 
 def is_named_for_others(idle: Idle, sm: int) -> bool:
-    """Whether the name of a kernel, or a template argument, names chips among which all are that it works on."""
+    """Whether the name of a kernel, or a template argument, names chips among which all are that it works on.
+
+    For a GPU older than all that are named, newer ones than these count too: what is made for sm_100 is often built
+    for whatever came after.
+    """
     majors = {_major(int(m[1] or m[2])) for m in _CHIP.finditer(idle.name)}
-    return bool(majors) and sm // 10 not in majors and all(image.target.major in majors for image in idle.works)
+    if not majors or sm // 10 in majors:
+        return False
+    works = {image.target.major for image in idle.works}
+    return works <= majors or (sm // 10 < min(majors) <= min(works))
 
 
 def _major(number: int) -> int:
