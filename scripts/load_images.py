@@ -93,7 +93,7 @@ def _stored(module: Any) -> int:
 
 
 def _entry(image: Any, data: bytes) -> bytes:
-    """An image as an entry of a container, compressed as it was."""
+    """An image as an entry of a container, compressed as it was; PTX with the options of its compiler, none here."""
     span = image.span
     major, minor = map(int, image.version.split("."))
     is_cubin = image.kind == "cubin"
@@ -101,13 +101,14 @@ def _entry(image: Any, data: bytes) -> bytes:
     flags |= {"lz4": 0x2000, "zstd": 0x8000}.get(span.scheme, 0) | (0x1000000 * (is_cubin and image.target.sm >= 100))
     packed, raw = (span.length, span.raw) if span.scheme else (0, 0)
     payload = data + bytes(-len(data) % 8)
+    options = b"" if is_cubin else struct.pack("<II8x", 72, 0)
     fields = (
         2 if is_cubin else 1,
         0x101,
-        64,
+        64 + len(options),
         len(payload),
         packed,
-        0,
+        64 if options else 0,
         minor,
         major,
         image.target.sm,
@@ -117,7 +118,7 @@ def _entry(image: Any, data: bytes) -> bytes:
         0,
         raw,
     )
-    return struct.pack("<HHIQIIHHIIIQQQ", *fields) + payload
+    return struct.pack("<HHIQIIHHIIIQQQ", *fields) + options + payload
 
 
 class Driver:
