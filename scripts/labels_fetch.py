@@ -1,12 +1,14 @@
-"""Fetches and unpacks the packages that the labels are about: scripts/labels_fetch.py [DIRECTORY] [NAME...].
+"""Fetches and unpacks the packages that the labels are about.
 
-DIRECTORY is $ARCHSCAN_LABELS when it is not given; what is there already is kept. Each lies in DIRECTORY/NAME-VERSION,
-a wheel as it is, an sdist below its top folder, without compiled libraries. Needs `pip install unearth`: pip itself
-runs the setup.py of an sdist before it saves the file.
+scripts/labels_fetch.py [DIRECTORY] [NAME...] [--set SET]: DIRECTORY is $ARCHSCAN_LABELS when it is not given; what is
+there already is kept; SET is dev, holdout or second, and all are fetched without it. Each lies in
+DIRECTORY/NAME-VERSION, a wheel as it is, an sdist below its top folder, without compiled libraries. Needs
+`pip install unearth`: pip itself runs the setup.py of an sdist before it saves the file.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -14,6 +16,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,18 +71,21 @@ def _untar(archive: Path, target: Path) -> None:
     top.rename(target)
 
 
-def main(arguments: list[str]) -> int:
-    """Fetches what is named, or all; 2 without a directory or for a name that is not known."""
-    default = os.environ.get("ARCHSCAN_LABELS")
-    if not arguments and default:
-        arguments = [default]
+def main(arguments: Sequence[str]) -> int:
+    """Fetches what is named, or a set, or all; 2 without a directory or for a name that is not known."""
     known = {package["name"]: package for package in packages()}
-    if not arguments or not set(arguments[1:]) <= set(known):
-        print(f"{__doc__}\nnames: {', '.join(known)}", file=sys.stderr)
-        return 2
-    base = Path(arguments[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", nargs="?", default=os.environ.get("ARCHSCAN_LABELS"))
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--set", choices=sorted({package["set"] for package in known.values()}), dest="which")
+    given = parser.parse_args(arguments)
+    if not given.directory:
+        parser.error("no DIRECTORY, and ARCHSCAN_LABELS names none")
+    if unknown := sorted(set(given.names) - set(known)):
+        parser.error(f"unknown: {', '.join(unknown)}; names: {', '.join(known)}")
+    base = Path(given.directory)
     base.mkdir(parents=True, exist_ok=True)
-    for name in arguments[1:] or known:
+    for name in given.names or [n for n, p in known.items() if given.which in (None, p["set"])]:
         print(fetch(known[name], base))
     return 0
 

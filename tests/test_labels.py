@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -21,6 +22,10 @@ from labels_fetch import folder, packages
 
 FINDINGS = [label for name in SETS for some in labels("findings", [name]).values() for label in some]
 FIXES = [label for name in SETS for some in labels("fixes", [name]).values() for label in some]
+FIRST = ("dev", "holdout")
+SECOND = [label for some in labels("findings", ["second"]).values() for label in some]
+SECOND_FIXES = [label for some in labels("fixes", ["second"]).values() for label in some]
+NEWER = ("sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
 ADVICE = {*(a.value for a in Advice), "investigate"}
 INTENTS = {"requirement", "path", "tuning", "images", "limit", "mistake", "restriction", "workaround", "preparation"}
 INTENTS |= {"test", "unknown"}
@@ -31,13 +36,40 @@ def test_enough_is_labelled_and_no_target_dominates() -> None:
     assert len(FINDINGS) >= 150 and len(FIXES) >= 100
     assert len(targets) == 10
     assert max(targets.values()) < 0.2 * len(FINDINGS)
-    assert Counter(p["class"] for p in packages()) == {"other": 12, "language-models": 12}
+    first = [p for p in packages() if p["set"] in FIRST]
+    assert Counter(p["class"] for p in first) == {"other": 12, "language-models": 12}
+
+
+def test_the_second_drawing_is_mostly_about_newer_chips_and_half_of_it_not_about_language_models() -> None:
+    targets = Counter(label["target"] for label in SECOND)
+    assert len(SECOND) >= 120 and len(SECOND_FIXES) >= 50
+    assert len(targets) == 10
+    assert sum(targets[name] for name in NEWER) > 0.5 * len(SECOND)
+    classes = Counter(p["class"] for p in packages() if p["set"] == "second")
+    assert classes.total() >= 14 and classes["other"] >= classes["language-models"]
+
+
+def test_nothing_that_the_judge_reads_names_a_package_of_the_second_drawing() -> None:
+    root = Path(__file__).parent.parent
+    files = [path for folder in ("archscan", "rules") for path in (root / folder).rglob("*")]
+    said = "\n".join(path.read_text("utf-8") for path in files if path.suffix in (".py", ".yaml")).lower()
+    for package in packages():
+        if package["set"] == "second":
+            assert not re.search(rf"\b{re.escape(package['name'])}\b", said), package["name"]
+
+
+def test_every_place_says_how_it_was_drawn() -> None:
+    assert {label["drawn"] for label in FINDINGS} == {"finding", "gate", "grep", "second", "read"}
+    assert {label["drawn"] for label in FIXES} == {"proposed", "labelled finding"}
+    assert {label["drawn"] for label in SECOND} == {"finding", "gate", "grep", "read"}
 
 
 @pytest.mark.parametrize("kind", ["findings", "fixes"])
 def test_a_package_is_in_one_set_only(kind: str) -> None:
     sets = {(p["name"], p["version"]): p["set"] for p in packages()}
-    assert Counter(sets.values()) == {"dev": 10, "holdout": 14}
+    counts = Counter(sets.values())
+    assert (counts["dev"], counts["holdout"]) == (10, 14) and set(counts) == set(SETS)
+    assert len(sets) == len({name for name, _ in sets})
     for name in SETS:
         of = {sets[la["package"], la["version"]] for some in labels(kind, [name]).values() for la in some}
         assert of == {name}
@@ -147,9 +179,10 @@ def test_calibrating_without_packages_says_why(
     assert "ARCHSCAN_LABELS" in capsys.readouterr().out
 
 
-def test_places_that_are_held_out_are_not_shown() -> None:
+@pytest.mark.parametrize("name", ["holdout", "second", "all"])
+def test_places_that_are_held_out_are_not_shown(name: str) -> None:
     with pytest.raises(SystemExit):
-        main(["--set", "holdout", "--places", str(Path.cwd())])
+        main(["--set", name, "--places", str(Path.cwd())])
 
 
 def test_no_line_of_a_label_file_is_empty() -> None:
