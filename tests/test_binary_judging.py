@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from binary_samples import SAMPLES
 from jsonschema import Draft202012Validator
+from made_environments import library
 
 from archscan import cli
 from archscan.binary import elf
+from archscan.builds.model import gets as built
 from archscan.catalog import load
 from archscan.catalog.ptx_versions import compile_ptx_versions
 from archscan.errors import UserError
+from archscan.frontends.build.images import list_images
 from archscan.judge.binaries.hollow import Idle
 from archscan.judge.binaries.named import is_named_for_others
 from archscan.model.library import CUBIN, Image, Span
@@ -52,7 +55,7 @@ def test_nothing_loads(capsysbinary: Out) -> None:
     assert (found["line"], found["column"], found["fix"]) == (1, 1, None)
     assert (found["consequence"], found["advice"], found["severity"]) == ("load_error", "widen-safe", "high")
     assert found["verdict"] == {"sm_120": "no", "sm_120a": "no", "sm_120f": "no"}
-    assert {name for name in found["admits"] if name[3:].isdigit()} == {"sm_75", "sm_86", "sm_87", "sm_88", "sm_89"}
+    assert {name for name in found["admits"] if name[3:].isdigit()} == {"sm_75", "sm_86", "sm_88", "sm_89"}
     assert found["binary"] == {
         "modules": 2,
         "native": 0,
@@ -92,6 +95,33 @@ def test_images_of_single_chips_are_left_and_older_gpus_investigated(capsysbinar
 def test_kernels_that_are_named_for_other_chips(name: str, sm: int, works: tuple[int, ...], others: bool) -> None:
     images = [Image(CUBIN, Target(one), "", Span(0, 0)) for one in (sm, *works)]
     assert is_named_for_others(Idle(name, "empty", images[0], tuple(images[1:])), sm) is others
+
+
+def test_code_of_desktop_parts_on_a_tegra_chip_is_contested(capsysbinary: Out, tmp_path: Path) -> None:
+    """Library and build agree: sources disagree whether 8.6 code loads on 8.7; PTX and the chip's own code do."""
+    path = FIXTURES / "missing-image" / "bad_older.fatbin"  # sm_75 + sm_86, sm_75
+    (found,) = findings(capsysbinary, "sm_87", path)
+    assert (found["rule"], found["advice"], found["severity"]) == ("missing-image", "contested", "medium")
+    assert found["verdict"] == {"sm_87": "unknown"}
+    assert (found["binary"]["unknown"], found["binary"]["compatible"]) == (1, 0)
+    evidence = json.dumps(found["risk"])
+    assert "not supported for Tegra" in evidence and "bitsandbytes#1939" in evidence
+    (other,) = findings(capsysbinary, "sm_89", path, code=0) or [None]
+    assert other is None  # a desktop part of a later minor
+    made = tmp_path / "made.fatbin"
+    for images, gets in (
+        ("sm_80", "unknown"),
+        ("sm_80 compute_80", "jit"),
+        ("sm_80 sm_87", "native"),
+        ("sm_75", "none"),
+    ):
+        made.write_bytes(library(images))
+        assert cli.run(["images", "--target", "sm_87", "--format", "json", str(made)]) == 0
+        document = json.loads(capsysbinary.readouterr().out)
+        assert document["files"][0]["modules"][0]["gets"] == gets
+        numbers = [entry[3:] if entry[0] == "s" else f"{entry[8:]}-virtual" for entry in images.split()]
+        listed = tuple(i for n in numbers for i in list_images(n if "-" in n else f"{n}-real", load()) or ())
+        assert built(listed, 87, load()) == gets
 
 
 def test_a_module_for_other_chips_beside_fitting_ones_is_counted(capsysbinary: Out) -> None:

@@ -248,6 +248,9 @@ def test_damage_is_told_and_the_rest_is_read(capsysbinary: Out, tmp_path: Path) 
         (["sm_120", "sm_120a", "sm_121a"], "sm121", "works", "native"),
         (["sm_100f", "sm_100a"], "sm103", "partly", "compatible"),
         (["sm_100f", "sm_100a", "sm_103"], "sm103", "works", "native"),  # it chooses by chip
+        (["sm_80"], "sm87", "unknown", "unknown"),  # code of a desktop part on a chip of the Tegra line: disputed
+        (["sm_80", "sm_87"], "sm87", "works", "native"),
+        (["sm_80 compute_80"], "sm87", "slow", "jit"),
         (["sm_90", "sm_80"], "sm90", "works", "native"),  # code for other chips beside: normal
     ],
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from archscan.catalog.architectures import loads
+from archscan.catalog.architectures import takes
 from archscan.catalog.types import Catalog
 from archscan.model.library import CUBIN, PTX, Image, Library, Module
 
@@ -18,7 +18,11 @@ class How(str, Enum):
     COMPATIBLE = "compatible"  # machine code for a lower SM of its major or family
     JIT = "jit"  # PTX, compiled by the driver at first use
     JIT_LINK = "jit-link"  # the linked code does not fit, and the driver links the objects anew
+    UNKNOWN = "unknown"  # machine code of a desktop part for a Tegra chip: sources disagree whether it loads
     NONE = "none"
+
+
+NOTHING = frozenset({How.UNKNOWN, How.NONE})  # nothing that is sure to load
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,10 @@ def got(module: Module, sm: int, catalog: Catalog) -> Got:
     if cubin is not None:
         return Got(How.NATIVE if cubin.target.sm == sm else How.COMPATIBLE, cubin)
     ptx = _best(module.images, PTX, sm, catalog)
-    return Got(How.JIT, ptx) if ptx is not None else Got(How.NONE)
+    if ptx is not None:
+        return Got(How.JIT, ptx)
+    is_disputed = any(image.kind == CUBIN and takes(image.target, sm, catalog) is None for image in module.images)
+    return Got(How.UNKNOWN if is_disputed else How.NONE)
 
 
 def of_library(library: Library, sm: int, catalog: Catalog) -> tuple[Got, ...]:
@@ -48,9 +55,9 @@ def of_library(library: Library, sm: int, catalog: Catalog) -> tuple[Got, ...]:
     """
     alone = [got(module, sm, catalog) for module in library.modules]
     objects = [found for module, found in zip(library.modules, alone, strict=True) if module.relocatable]
-    links = bool(objects) and all(found.how is not How.NONE for found in objects)
+    links = bool(objects) and all(found.how not in NOTHING for found in objects)
     return tuple(
-        Got(How.JIT_LINK) if links and found.how is How.NONE and not module.loose and _has_code(module) else found
+        Got(How.JIT_LINK) if links and found.how in NOTHING and not module.loose and _has_code(module) else found
         for module, found in zip(library.modules, alone, strict=True)
     )
 
@@ -60,10 +67,13 @@ def _has_code(module: Module) -> bool:
 
 
 def fits(image: Image, sm: int, catalog: Catalog) -> bool:
-    """Whether a GPU takes this image."""
-    chip = catalog.architectures.get(image.target.sm)
-    family = chip.family if chip else (image.target.sm,)
-    return image.kind in (CUBIN, PTX) and loads(catalog.images, image.target, sm, family, image.kind == PTX)
+    """Whether a GPU takes this image for sure."""
+    return image.kind in (CUBIN, PTX) and takes(image.target, sm, catalog, image.kind == PTX) is True
+
+
+def is_useless(image: Image, sm: int, catalog: Catalog) -> bool:
+    """Whether a GPU does not take this image for sure."""
+    return image.kind not in (CUBIN, PTX) or takes(image.target, sm, catalog, image.kind == PTX) is False
 
 
 def _best(images: Iterable[Image], kind: str, sm: int, catalog: Catalog) -> Image | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from archscan.catalog.architectures import loads
+from archscan.catalog.architectures import takes
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.images import Image, disputed, loaded_by
 
@@ -81,7 +81,5 @@ def gets(images: tuple[Image, ...], sm: int, catalog: Catalog, is_open: bool = F
         return JIT
     known = [i for i in images if i.target.sm in catalog.architectures]
     renamed = catalog.architectures[sm].renamed
-    twin = renamed is not None and any(
-        loads(catalog.images, i.target, renamed, catalog.architectures[i.target.sm].family, i.ptx) for i in known
-    )
+    twin = renamed is not None and any(takes(i.target, renamed, catalog, i.ptx) for i in known)
     return UNKNOWN if is_open or twin or sm in disputed(images, catalog) else NONE

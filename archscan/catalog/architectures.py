@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from archscan.catalog.reading import check_keys, mapping, nearest, one_of, sequence, text, texts
-from archscan.catalog.types import Architecture, Limit
+from archscan.catalog.types import Architecture, Catalog, Limit, Tegra
 from archscan.errors import UserError
 from archscan.model.target import HOST, Target, Universe
 
 ROOT_KEYS = ("sources", "images", "tegra", "architectures")
+TEGRA_KEYS = ("chips", "against", "for")
 ARCHITECTURE_KEYS = ("sm", "name", "variants", "nvcc", "family", "renamed", "host", "products", "limits")
 LIMIT_KEYS = (
     "max_threads_per_block",
@@ -46,7 +48,7 @@ class Architectures:
     by_sm: dict[int, Architecture]
     product_names: dict[str, int]
     images: dict[str, str]
-    tegra: frozenset[int] = frozenset()
+    tegra: Tegra
 
 
 def compile_architectures(raw: Any, where: str) -> Architectures:
@@ -64,10 +66,17 @@ def compile_architectures(raw: Any, where: str) -> Architectures:
         targets += [Target(architecture.sm, suffix) for suffix in ("", *suffixes)]
     _check_families(by_sm, where)
     universe = Universe(tuple(sorted(targets)))
-    tegra = frozenset(sequence(root.get("tegra"), where))
-    if not tegra <= by_sm.keys():
-        raise UserError(f"{where}: tegra names an unknown SM: {sorted(tegra - by_sm.keys())[0]}")
+    tegra = _tegra(root["tegra"], by_sm, f"{where}: tegra")
     return Architectures(universe, by_sm, _product_names(by_sm, where), _images(root["images"], where), tegra)
+
+
+def _tegra(raw: Any, known: Mapping[int, Architecture], where: str) -> Tegra:
+    found = mapping(raw, where)
+    check_keys(found, TEGRA_KEYS, where, TEGRA_KEYS)
+    chips = frozenset(sequence(found["chips"], where))
+    if not chips <= known.keys():
+        raise UserError(f"{where} names an unknown SM: {sorted(chips - known.keys())[0]}")
+    return Tegra(chips, text(found["against"], where), text(found["for"], where))
 
 
 def _architecture(entry: dict[str, Any], sources: dict[str, str], where: str) -> Architecture:
@@ -129,6 +138,16 @@ def _product_names(by_sm: dict[int, Architecture], where: str) -> dict[str, int]
 def product_key(name: str) -> str:
     """A product name in the form of `Catalog.product_names`: lower case, no blanks, no brand (`rtxpro6000`)."""
     return _NOISE.sub("", _NOT_WORD.sub("", name.lower()))
+
+
+def takes(image: Target, device_sm: int, catalog: Catalog, ptx: bool = False) -> bool | None:
+    """Whether a device takes code compiled for `image` (machine code, or PTX); None = sources disagree."""
+    known = catalog.architectures.get(image.sm)
+    if not loads(catalog.images, image, device_sm, known.family if known else (image.sm,), ptx):
+        return False
+    tegra = catalog.tegra.chips
+    is_of_desktop = not ptx and device_sm in tegra and image.sm != device_sm and image.sm not in tegra
+    return None if is_of_desktop else True
 
 
 def loads(images: dict[str, str], image: Target, device_sm: int, family: tuple[int, ...], ptx: bool = False) -> bool:

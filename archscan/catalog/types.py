@@ -19,6 +19,15 @@ class Limit:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Tegra:
+    """Chips of which sources disagree whether they load machine code of desktop parts of the same major."""
+
+    chips: frozenset[int]
+    against: str  # with where it was read
+    agreeing: str
+
+
 @dataclass(frozen=True)
 class Architecture:
     """One SM: products, family, limits."""
@@ -298,7 +307,7 @@ class Catalog:
     known: KnownNames = field(default_factory=KnownNames)  # rules/facts/toolkit_names.yaml
     images: dict[str, str] = field(default_factory=dict)  # cubin_a -> this-sm; see architectures.loads
     ptx_versions: dict[str, PtxVersion] = field(default_factory=dict)
-    tegra: frozenset[int] = frozenset()  # SMs that code of desktop parts of the same major may not load on
+    tegra: Tegra = field(default_factory=lambda: Tegra(frozenset(), "", ""))
     toolkits: Toolkits = field(default_factory=lambda: Toolkits((), {}, (), ()))
 
     @cached_property

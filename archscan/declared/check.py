@@ -45,7 +45,7 @@ def _of_libraries(libraries: Sequence[Compiled], said: Declared, catalog: Catalo
         views = [loaded(one.library, selection, catalog) for one in libraries]
         fits = [(view, fit_of(view)) for view in views]
         rows = [row for view, fit in fits for row in _of_library(view, fit, sm, target)]
-        if fits and not rows and not any(fit in (*RUN, *COMPILED) for _, fit in fits):
+        if fits and not rows and not any(fit in (*RUN, *COMPILED, Fit.UNKNOWN) for _, fit in fits):
             path = fits[0][0].library.path if len(fits) == 1 else ""
             text = f"no library loads on sm_{sm}, which is declared ({target.name}): they are for other chips"
             rows = [Disagreement(_MISSING, HIGH, f"sm_{sm}", path, 1, text)]
@@ -180,4 +180,5 @@ def _is_offered(image: Image, sm: int) -> bool:
 
 def _gets(one: Compiled, sm: int, catalog: Catalog) -> bool:
     fit = fit_of(loaded(one.library, select(f"sm_{sm}", catalog), catalog))
-    return fit in (*RUN, *COMPILED) or (fit is Fit.OTHERS and all(i.target.suffix for i in one.library.images))
+    others = fit is Fit.OTHERS and all(image.target.suffix for image in one.library.images)
+    return others or fit in (*RUN, *COMPILED, Fit.UNKNOWN)

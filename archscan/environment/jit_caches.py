@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from archscan.binary.loading import fits
+from archscan.binary.loading import is_useless
 from archscan.catalog.types import Catalog
 from archscan.environment.facts import PackageFacts
 from archscan.environment.installed import Installed
@@ -83,7 +83,7 @@ def _held(
     why = ""
     if version and owner is not None and version.partition("+")[0] != owner.version.partition("+")[0]:
         why = f"made by {owner.name} {version}, and {owner.version} is installed"
-    elif holds and not any(fits(image, selection.sm, catalog) for image in images):
+    elif holds and all(is_useless(image, selection.sm, catalog) for image in images):
         why = f"holds nothing for {selection.name}"
     return HeldCache(title, str(place), holds, bool(why), why, files, number < _MOST_FILES)
 

@@ -35,6 +35,7 @@ class Fit(str, Enum):
     COMPATIBLE = "compatible"
     JIT = "jit"
     JIT_LINK = "jit-link"
+    UNKNOWN = "unknown"  # sources disagree whether it loads
     NONE = "none"  # nothing, and no sign that it was not meant for this GPU
     OTHERS = "other-chips"  # nothing: all its images are for newer GPUs, or for single chips or families
     ELSEWHERE = "elsewhere"  # it is for another processor than the one this GPU comes with

@@ -66,6 +66,8 @@ def _of_parts(parts: Sequence[Part]) -> State:
         return State.FAILS
     if any(part.fit is Fit.NONE or part.siblings or (part.too_new and part.fit not in RUN) for part in here):
         return State.PARTLY
+    if any(part.fit is Fit.UNKNOWN for part in here):
+        return State.UNKNOWN
     if any(part.fit in COMPILED for part in here):
         return State.SLOW
     return State.WORKS
@@ -142,6 +144,8 @@ def fit_of(view: Loaded) -> Fit:
         if how in ways:
             return Fit(how.value)
     images = [image for module in view.unfit for image in module.images if image.kind in (CUBIN, PTX)]
+    if How.UNKNOWN in ways:
+        return Fit.UNKNOWN
     if view.for_siblings:
         return Fit.NONE
     older = any(not image.target.suffix and image.target.sm < view.selection.sm for image in images)

@@ -16,6 +16,7 @@ _WORDS: dict[Fit | None, str] = {
     Fit.COMPATIBLE: "same major",
     Fit.JIT: "from PTX",
     Fit.JIT_LINK: "linked anew by the driver",
+    Fit.UNKNOWN: "code of desktop parts, of which sources disagree whether it loads",
     Fit.NONE: "nothing that loads",
     Fit.OTHERS: "for other chips",
     None: "for newer GPUs",
@@ -55,6 +56,10 @@ def _unknown(row: Row, asked: Question) -> tuple[str, str]:
     if all(part.loose or part.fit is Fit.ELSEWHERE for part in row.parts):
         says = f"files of single images, none for {name}: {_listed(row.parts, with_images=True)}"
         return says, _left_alone(row)
+    disputed = [part for part in row.parts if part.fit is Fit.UNKNOWN]
+    if disputed:
+        says = f"{_counted(row)}: {_listed(disputed, with_images=True)}"
+        return says, f"run one kernel of it; if it fails with error 209, build it with {name} or PTX"
     return _counted(row), "see which one it loads: archscan images shows what is in it"
 
 

@@ -171,6 +171,7 @@ class Binary:
     images: tuple[tuple[str, int], ...]  # by name: sm_120a, compute_90
     kernels: tuple[tuple[str, int], ...]  # code, hollow, trap, absent
     error: int  # what CUDA reports at the first launch: 209, 500; 0 = none
+    unknown: int = 0  # of which sources disagree whether the target loads them
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ class Binaries:
     jit: int  # with PTX only
     jit_modules: int
     nothing: int
+    disputed: int  # of which sources disagree whether it loads them
     elsewhere: int  # for another processor than the target comes with
     host: str  # that processor, if the target comes with one alone
 

@@ -81,6 +81,7 @@ def _binaries(report: Report, options: RenderOptions, shown: Page) -> Rows:
         parts[-1] += f" ({counted(found.jit_modules, 'module')})" if found.jit else ""
         parts += [] if found.jit else [f"{counted(found.jit_modules, 'module')} of these by JIT"]
     parts += [f"{found.nothing:,} not at all"] if found.nothing else []
+    parts += [f"{found.disputed:,} that sources disagree about"] if found.disputed else []
     left = sum(f.binary is not None and not f.listed for f in report.findings)
     if left and not options.include_leave:
         parts[-1] += f", {counted(left, 'finding')} of other chips' own code (--include-leave)"

@@ -21,6 +21,7 @@ _WAYS = {
     How.COMPATIBLE: "compatible",
     How.JIT: "by JIT",
     How.JIT_LINK: "by JIT link",
+    How.UNKNOWN: "sources disagree",
     How.NONE: "not at all",
 }
 _MOST_KERNELS = 20  # named for each thing that they do

@@ -153,6 +153,7 @@ def _binary(binary: Binary) -> dict[str, Any]:
     counts = ("modules", "native", "compatible", "jit", "jit_link", "none", "other_chips", "lto")
     return {
         **{name: getattr(binary, name) for name in counts},
+        **({"unknown": binary.unknown} if binary.unknown else {}),
         "images": dict(binary.images),
         "kernels": dict(binary.kernels),
         "error": binary.error or None,

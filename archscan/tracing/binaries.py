@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from archscan.binary.loading import How
+from archscan.binary.loading import NOTHING, How
 from archscan.binary.names import last
 from archscan.binary.sass import TRAP
 from archscan.catalog.types import Catalog
@@ -90,8 +90,11 @@ def _says(holding: _Holding, held: frozenset[str], report: Report, catalog: Cata
     if is_elsewhere(holding.library, report.selection, catalog):
         host = catalog.architectures[report.selection.sm].host
         return UNKNOWN, f"a library for {holding.library.machine}: {name} comes with {host}, look at the library for it"
+    holds = ", ".join(holding.library.count())
+    if view.disputed and not view.loads:
+        return UNKNOWN, f"sources disagree whether {name} loads it: the library holds {holds}"
     if not view.loads:
-        return SHUT, f"the library does not hold it for {name}: it holds {', '.join(holding.library.count())}"
+        return SHUT, f"the library does not hold it for {name}: it holds {holds}"
     idle = [one for one in (*holding.count.hollow, *holding.count.traps) if not held or last(one.name) in held]
     if idle:
         names = ", ".join(dict.fromkeys(last(one.name) for one in idle[:_MOST_NAMED]))
@@ -101,7 +104,7 @@ def _says(holding: _Holding, held: frozenset[str], report: Report, catalog: Cata
     if held and lost == held:
         return SHUT, f"the library does not hold it for {name}, only for other chips: {', '.join(sorted(lost)[:3])}"
     kernels = f", {counted(len(held), 'kernel')} of it found" if held else ""
-    ways = {got.how for _, got in view.pairs if got.how is not How.NONE}
+    ways = {got.how for _, got in view.pairs if got.how not in NOTHING}
     jit = " by JIT" if ways <= {How.JIT, How.JIT_LINK} else ""
     return OPEN, f"the library holds it for {name}{jit}{kernels}"
 

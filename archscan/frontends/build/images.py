@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from archscan.catalog.architectures import loads
+from archscan.catalog.architectures import takes
 from archscan.catalog.types import Catalog
 from archscan.model.target import Target
 
@@ -101,15 +101,15 @@ def select_arch_flags(text: str, catalog: Catalog) -> str | None:
 
 def loaded_by(images: tuple[Image, ...], sm: int, catalog: Catalog) -> bool:
     """Whether a device takes one of the images for sure; see `disputed` for those of which that is not known."""
-    return any(_loads(image, sm, catalog) and not _is_of_desktop(image, sm, catalog) for image in images)
+    return any(_takes(image, sm, catalog) for image in images)
 
 
 def disputed(images: tuple[Image, ...], catalog: Catalog) -> tuple[int, ...]:
     """The chips of the Tegra line that would load something if it were not for their exception."""
     return tuple(
         sm
-        for sm in sorted(catalog.tegra)
-        if not loaded_by(images, sm, catalog) and any(_loads(image, sm, catalog) for image in images)
+        for sm in sorted(catalog.tegra.chips)
+        if not loaded_by(images, sm, catalog) and any(_takes(image, sm, catalog) is None for image in images)
     )
 
 
@@ -118,14 +118,9 @@ def images_note(images: Iterable[Image]) -> str:
     return " ".join(dict.fromkeys(f"{i.target.sm}{i.target.suffix}" for i in images))
 
 
-def _loads(image: Image, sm: int, catalog: Catalog) -> bool:
-    known = catalog.architectures.get(image.target.sm)  # what is before 5.0 loads nowhere
-    return known is not None and loads(catalog.images, image.target, sm, known.family, image.ptx)
-
-
-def _is_of_desktop(image: Image, sm: int, catalog: Catalog) -> bool:
-    """Whether machine code of a desktop part is asked to run on a later chip of the Tegra line."""
-    return not image.ptx and sm in catalog.tegra and image.target.sm != sm and image.target.sm not in catalog.tegra
+def _takes(image: Image, sm: int, catalog: Catalog) -> bool | None:
+    """Whether a device takes an image; None = sources disagree. What is before 5.0 loads nowhere."""
+    return image.target.sm in catalog.architectures and takes(image.target, sm, catalog, image.ptx)
 
 
 def suffix_features(images: tuple[Image, ...]) -> tuple[str, ...]:

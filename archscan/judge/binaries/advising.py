@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from archscan.binary.loading import How, got, of_library
+from archscan.binary.loading import NOTHING, How, got, of_library
 from archscan.binary.names import plain
+from archscan.catalog.architectures import takes
 from archscan.judge.binaries.hollow import Idle, KernelCount
 from archscan.judge.binaries.loaded import COMPILED, RUNS, Loaded
 from archscan.judge.binaries.named import parted
@@ -82,6 +83,31 @@ def missing(view: Loaded) -> Said:
         helps=Note(helps),
         admits=_loading(view),
         error=error,
+    )
+
+
+def disputed(view: Loaded) -> Said:
+    """Nothing in the library is sure to fit, and sources disagree about what is in it."""
+    images = [
+        image
+        for module in view.disputed
+        for image in module.images
+        if image.kind == CUBIN and takes(image.target, view.selection.sm, view.catalog) is None
+    ]
+    name, held, tegra = view.selection.name, len(view.disputed), view.catalog.tegra
+    what = f"sources disagree whether {name} loads this library: {_of(held, len(view.pairs), 'module')} {_hold(held)} "
+    return Said(
+        about="missing",
+        consequence=Consequence.LOAD_ERROR,
+        severity=Level.MEDIUM,
+        score=45,
+        advice=Advice.CONTESTED,
+        message=f"{what}{_names(images)}, machine code of a desktop part",
+        happens=Note(f"if it does not, at the first kernel: {_ERRORS[NO_IMAGE]}"),
+        helps=Note(f"add {name}, or PTX compute_{max(image.target.sm for image in images)}, which is sure to load"),
+        admits=_loading(view),
+        notes=(Note(tegra.against, "architectures.yaml", "medium"), Note(tegra.agreeing, "architectures.yaml", "low")),
+        error=NO_IMAGE,
     )
 
 
@@ -213,7 +239,7 @@ def _loading(view: Loaded) -> frozenset[int]:
     return frozenset(
         sm
         for sm in view.catalog.architectures
-        if any(found.how is not How.NONE for found in of_library(view.library, sm, view.catalog))
+        if any(found.how not in NOTHING for found in of_library(view.library, sm, view.catalog))
     )
 
 
@@ -221,7 +247,7 @@ def _loading_some(view: Loaded, modules: Iterable[Module]) -> frozenset[int]:
     """The SMs that get something of one of these modules."""
     kinds = {tuple((i.kind, i.target) for i in module.images): module for module in modules}
     chips = view.catalog.architectures
-    return frozenset(sm for sm in chips if any(got(m, sm, view.catalog).how is not How.NONE for m in kinds.values()))
+    return frozenset(sm for sm in chips if any(got(m, sm, view.catalog).how not in NOTHING for m in kinds.values()))
 
 
 def _machine_code(view: Loaded) -> frozenset[int]:

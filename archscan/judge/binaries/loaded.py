@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from archscan.binary.loading import Got, How, judged, of_library
+from archscan.binary.loading import NOTHING, Got, How, judged, of_library
 from archscan.catalog.types import Catalog
 from archscan.model.library import CUBIN, LTO, PTX, Image, Library, Module
 from archscan.model.target import Selection
@@ -38,11 +38,16 @@ class Loaded:
         """Modules with code, none of it for the target."""
         return tuple(m for m, got in self.pairs if got.how is How.NONE and not _is_lto(m))
 
+    @cached_property
+    def disputed(self) -> tuple[Module, ...]:
+        """Modules of which sources disagree whether the target loads them."""
+        return tuple(m for m, got in self.pairs if got.how is How.UNKNOWN)
+
     @property
     def loads(self) -> bool:
         """Whether the target gets something of the library. Loose cubins are chosen by name: they decide nothing."""
         decisive = [pair for pair in self.pairs if not pair[0].loose] or self.pairs
-        return any(got.how is not How.NONE for _, got in decisive)
+        return any(got.how not in NOTHING for _, got in decisive)
 
     @cached_property
     def for_siblings(self) -> tuple[Module, ...]:

@@ -44,7 +44,8 @@ def _witnesses(view: Loaded) -> tuple[Image, ...]:
     """Images that show whether a library of which nothing loads has kernels at all: few if some image is large."""
     if view.loads:
         return ()
-    images = sorted((module.images[0] for module in view.unfit), key=lambda image: -image.span.raw)
+    modules = (*view.unfit, *view.disputed)
+    images = sorted((module.images[0] for module in modules), key=lambda image: -image.span.raw)
     return tuple(images[:1]) if images and images[0].span.raw > _STUB else tuple(images[:_MOST_STUBS])
 
 
@@ -53,7 +54,8 @@ def is_vacant(view: Loaded, known: Mapping[tuple[str, int], Kernels]) -> bool:
     wanted = _witnesses(view)
     found = [known.get((view.library.path, image.span.start)) for image in wanted]
     read = [kernels for kernels in found if kernels is not None and not kernels.failed]
-    return bool(wanted) and len(wanted) == len(view.unfit) == len(read) and not any(one.natures for one in read)
+    total = len(view.unfit) + len(view.disputed)
+    return bool(wanted) and len(wanted) == total == len(read) and not any(one.natures for one in read)
 
 
 def peers_to_read(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from archscan.binary.loading import How
 from archscan.catalog.types import Catalog
-from archscan.judge.binaries.advising import Note, Said, hollow, jit_only, missing, suffix_only, traps
+from archscan.judge.binaries.advising import Note, Said, disputed, hollow, jit_only, missing, suffix_only, traps
 from archscan.judge.binaries.hollow import Idle, KernelCount, kernels_of
 from archscan.judge.binaries.loaded import COMPILED, RUNS, Loaded, is_elsewhere, loaded
 from archscan.judge.binaries.reading import Shows, is_vacant
@@ -35,7 +35,12 @@ from archscan.model.target import Selection
 from archscan.model.truth import Truth
 
 _MOST_KERNELS = 20
-_RISKS = {Advice.WIDEN_SAFE: Level.LOW, Advice.INVESTIGATE: Level.MEDIUM, Advice.LEAVE: Level.INFO}
+_RISKS = {
+    Advice.WIDEN_SAFE: Level.LOW,
+    Advice.INVESTIGATE: Level.MEDIUM,
+    Advice.CONTESTED: Level.MEDIUM,
+    Advice.LEAVE: Level.INFO,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,8 @@ def _summary(views: Sequence[Loaded], elsewhere: int, host: str) -> Binaries | N
         run=sum(bool(way & RUNS) for way in ways),
         jit=sum(bool(way & COMPILED) and not way & RUNS for way in ways),
         jit_modules=sum(len(view.of(*COMPILED)) for view in views),
-        nothing=sum(not way & (RUNS | COMPILED) for way in ways),
+        nothing=sum(way <= {How.NONE} for way in ways),
+        disputed=sum(How.UNKNOWN in way and not way & (RUNS | COMPILED) for way in ways),
         elsewhere=elsewhere,
         host=host,
     )
@@ -121,8 +127,8 @@ def _summary(views: Sequence[Loaded], elsewhere: int, host: str) -> Binaries | N
 def _findings(view: Loaded, kernels: KernelCount, selected: Selected) -> Iterator[Finding]:
     if view.for_siblings and (not view.loads or len(view.for_siblings) == len(view.unfit)):
         yield _finding(view, kernels, suffix_only(view), selected)
-    elif not view.loads and view.unfit:
-        yield _finding(view, kernels, missing(view), selected)
+    elif not view.loads and (view.unfit or view.disputed):
+        yield _finding(view, kernels, disputed(view) if view.disputed else missing(view), selected)
     elif view.for_siblings:
         yield _finding(view, kernels, suffix_only(view), selected)
     if view.of(*COMPILED):
@@ -139,6 +145,7 @@ def _finding(view: Loaded, kernels: KernelCount, said: Said, selected: Selected,
     names = ", ".join(library.count())
     admits = universe.mask(t for t in universe.targets if t.sm in said.admits and not t.is_host)
     truth = Truth(admits, universe.all & ~admits)
+    truth_of = "unknown" if said.advice is Advice.CONTESTED else "no"
     place = Place(0, 0, 1, 1, 1, 1)
     arm = Arm(place=place, condition=names, own=truth, truth=truth, assumed=truth, effect=Effect(Does.WORK, 1))
     gate = Gate(library.path, Layer.BINARY, Kind.IMAGES, place, (arm,), NOTHING, names_arch=False)
@@ -161,7 +168,7 @@ def _finding(view: Loaded, kernels: KernelCount, said: Said, selected: Selected,
         place=place,
         condition=names,
         form="image",
-        verdict=tuple((variant.name, "no") for variant in selection.variants),
+        verdict=tuple((variant.name, truth_of) for variant in selection.variants),
         admits=universe.names(admits),
         peers_admitted=universe.names(admits & selection.peers),
         consequence=said.consequence,
@@ -207,6 +214,7 @@ def _binary(view: Loaded, kernels: KernelCount, said: Said) -> Binary:
         none=told,
         other_chips=len(view.unfit) - told,
         lto=len(view.lto),
+        unknown=ways[How.UNKNOWN],
         images=tuple(view.library.count().items()),
         kernels=kernels.count,
         error=said.error,
