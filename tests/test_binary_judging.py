@@ -172,6 +172,24 @@ def test_a_suffix_of_the_sibling(capsysbinary: Out) -> None:
     assert "sm_121" in found["admits"] and "sm_120" not in found["admits"]
 
 
+@pytest.mark.parametrize(
+    ("modules", "rules"),
+    [
+        (("sm_120", "sm_121a"), []),  # code of the target itself: the library chooses between the chips
+        (("sm_120a", "sm_121a"), []),
+        (("sm_121a",), ["suffix-only-image"]),
+        (("compute_120", "sm_121a"), ["suffix-only-image", "jit-only-image"]),
+    ],
+)
+def test_a_sibling_beside_code_of_the_target(
+    capsysbinary: Out, tmp_path: Path, modules: tuple[str, ...], rules: list[str]
+) -> None:
+    made = tmp_path / "made.so"
+    made.write_bytes(library(*modules))
+    found = findings(capsysbinary, "sm_120", made, code=1 if rules else 0)
+    assert sorted(one["rule"] for one in found) == sorted(rules)
+
+
 def test_relocatable_objects_are_linked_by_the_driver(capsysbinary: Out, tmp_path: Path) -> None:
     """An object of -rdc alone is judged by itself; beside linked code that does not fit it is what is linked anew."""
     (found,) = findings(capsysbinary, "sm_90", SAMPLES / "relocatable.o")

@@ -62,7 +62,7 @@ def _of_library(view: Loaded, fit: Fit, sm: int, target: Target) -> Iterator[Dis
     if fit is Fit.NONE or (fit is Fit.OTHERS and plain):
         text = f"holds nothing that loads on {name}, {declared}: {_names(view.library.images)}"
         yield Disagreement(_MISSING, HIGH, name, path, 1, text)
-    elif view.for_siblings and fit is not Fit.NATIVE:
+    elif view.for_siblings:
         held = _names(i for module in view.for_siblings for i in module.images)
         text = f"{len(view.for_siblings)} kinds of modules hold {held}, which does not load on {name}, {declared}"
         yield Disagreement(_MISSING, HIGH, name, path, 1, text)

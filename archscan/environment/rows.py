@@ -106,9 +106,7 @@ def _part(compiled: Compiled, asked: Question) -> Part:
     compiled_here = view.of(How.JIT, How.JIT_LINK)
     linked = [got for _, got in view.objects] if view.of(How.JIT_LINK) else []
     ptx = [got.image for got in (*(got for _, got in compiled_here), *linked) if got.image and got.image.kind == PTX]
-    # who builds for this very GPU as well chooses between its kernels and those of its sibling
-    modules = view.for_siblings if fit is not Fit.NATIVE else ()
-    images = [image for module in modules for image in module.images]
+    images = [image for module in view.for_siblings for image in module.images]
     siblings = [image for image in images if image.target.suffix == "a" and image.target.sm in selection.family]
     return Part(
         library,

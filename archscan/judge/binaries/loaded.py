@@ -51,12 +51,11 @@ class Loaded:
 
     @cached_property
     def for_siblings(self) -> tuple[Module, ...]:
-        """Modules that do not fit, hold code for one SM of the target's major alone, and have no like of the target's.
+        """Modules that do not fit and hold code for one sibling of the target alone, where no module is for the target.
 
-        Who builds 120a and 121a as well chooses between them; who builds 120a alone means the family and shuts 121 out.
+        Who builds for both chips chooses between them; who builds 120a alone means the family and shuts 121 out.
         """
-        own = {image.target.sm for m, _ in self.pairs for image in m.images if image.target.suffix == "a"}
-        if self.selection.sm in own:
+        if self.of(How.NATIVE):
             return ()
         return tuple(m for m in self.unfit if any(self._is_siblings(image) for image in m.images))
 
