@@ -10,7 +10,8 @@ from functools import partial
 
 from archscan.cache import Keeper, default_directory, hashed
 from archscan.catalog.types import Catalog
-from archscan.judge.binaries.reading import Shows, peers_to_read, to_read
+from archscan.judge.binaries.reading import peers_to_read, to_read
+from archscan.judge.binaries.sources import Shows, defined
 from archscan.model.facts import Facts, Failed, Skipped
 from archscan.model.library import Image, Kernels, Library
 from archscan.model.settings import ScanSettings
@@ -85,7 +86,7 @@ def with_kernels(
     asked = to_read(facts, selection, catalog, shows, names)
     if not asked:
         return facts
-    work = partial(_kernels, settings.use_cache, selection, catalog)
+    work = partial(_kernels, settings.use_cache, selection, catalog, frozenset(defined(facts, shows)))
     with _spread(mapper, settings, sum(image.span.raw for _, images in asked for image in images)) as spread:
         found = list(spread.map(work, asked))
     known: dict[tuple[str, int], Kernels] = {}
@@ -132,8 +133,10 @@ def _is_old(unread: Unread) -> bool:
     return stamp is not None and max(stamp.mtime_ns, stamp.ctime_ns) < time.time_ns() - RACY_NS
 
 
-def _kernels(use_cache: bool, selection: Selection, catalog: Catalog, asked: Asked) -> dict[int, Kernels]:
-    """What the kernels of these images of a library do, and of those that they call for."""
+def _kernels(
+    use_cache: bool, selection: Selection, catalog: Catalog, names: frozenset[str], asked: Asked
+) -> dict[int, Kernels]:
+    """What the kernels of these images of a library do, and of those that they, or kernels of sources, call for."""
     library, images = asked
     keeper = Keeper(default_directory()) if use_cache and library.stamp else None
     name = hashed("kernels", library.stamp) + ".kernels"
@@ -147,7 +150,7 @@ def _kernels(use_cache: bool, selection: Selection, catalog: Catalog, asked: Ask
             known.update((image.span.start, found) for image, found in read_kernels(library, missing).items())
 
     read(images)
-    read(peers_to_read(library, {image: known[image.span.start] for image in images}, selection, catalog))
+    read(peers_to_read(library, {image: known[image.span.start] for image in images}, selection, catalog, names))
     if keeper and len(known) > len(before) and not any(found.failed for found in known.values()):
         keeper.store(name, _KeptKernels(known))
     return known

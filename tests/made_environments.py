@@ -17,8 +17,12 @@ PTX = "9.0"
 
 def library(*modules: str, machine: str = "x86_64", ptx: str = PTX) -> bytes:
     """A shared library of these modules, each a list of images as build systems write them: "sm_80 compute_90a"."""
-    data = b"".join(_container(module.split(), ptx) for module in modules)
-    return _elf(machine) + data
+    return _elf(machine) + b"".join(_made(module.split(), ptx) for module in modules)
+
+
+def container(*images: tuple[str, bytes]) -> bytes:
+    """A module of these images with their bytes: ("sm_90a", data)."""
+    return _contained(b"".join(_entry(name, PTX, data + bytes(-len(data) % 8)) for name, data in images))
 
 
 def _elf(machine: str) -> bytes:
@@ -29,20 +33,23 @@ def _elf(machine: str) -> bytes:
     return bytes(head)
 
 
-def _container(images: list[str], ptx: str) -> bytes:
-    entries = b"".join(_entry(image, ptx) for image in images)
+def _made(images: list[str], ptx: str) -> bytes:
+    return _contained(b"".join(_entry(image, ptx, _PAYLOAD) for image in images))
+
+
+def _contained(entries: bytes) -> bytes:
     return bytes.fromhex("50ED55BA01001000") + struct.pack("<Q", len(entries)) + entries
 
 
-def _entry(image: str, ptx: str) -> bytes:
+def _entry(image: str, ptx: str, payload: bytes) -> bytes:
     match = re.fullmatch(r"(sm|compute)_(\d+)([af]?)", image)
     assert match
     kind = 2 if match[1] == "sm" else 1
     major, minor = (int(part) for part in (ptx if kind == 1 else "1.7").split("."))
     flags = 0x11 | _SUFFIX[match[3]]
-    fields = (kind, 0x101, 64, len(_PAYLOAD), 0, 0, minor, major, int(match[2]), 0, 0, flags, 0, 0)
+    fields = (kind, 0x101, 64, len(payload), 0, 0, minor, major, int(match[2]), 0, 0, flags, 0, 0)
     head = struct.pack("<HHIQIIHHIIIQQQ", *fields)
-    return head + _PAYLOAD
+    return head + payload
 
 
 def site_of(prefix: Path, python: str = "3.11") -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from binary_samples import SAMPLES
 from jsonschema import Draft202012Validator
-from made_environments import library
+from made_environments import container, library
 
 from archscan import cli
 from archscan.binary import elf
@@ -95,6 +95,84 @@ def test_images_of_single_chips_are_left_and_older_gpus_investigated(capsysbinar
 def test_kernels_that_are_named_for_other_chips(name: str, sm: int, works: tuple[int, ...], others: bool) -> None:
     images = [Image(CUBIN, Target(one), "", Span(0, 0)) for one in (sm, *works)]
     assert is_named_for_others(Idle(name, "empty", images[0], tuple(images[1:])), sm) is others
+
+
+    ("target", "expected"),
+    [
+        ("sm_80", None),
+        ("sm_86", None),
+        ("sm_90", ("widen-safe", "medium", 209)),  # b.cu was built for sm_80 alone
+        ("sm_120", ("widen-safe", "medium", 209)),
+    ],
+)
+def test_a_kernel_of_the_sources_that_is_there_for_other_chips(
+    capsysbinary: Out, tmp_path: Path, target: str, expected: tuple[str, str, int] | None
+) -> None:
+    for name in ("b.cu", "two_modules.so"):
+        shutil.copy(SAMPLES / name, tmp_path)
+    found = [f for f in findings(capsysbinary, target, tmp_path, code=bool(expected)) if f["rule"] == "missing-image"]
+    assert [(f["advice"], f["severity"], f["binary"]["error"]) for f in found] == ([expected] if expected else [])
+    for one in found:
+        assert [(r["path"], r["line"]) for r in one["related"]] == [("b.cu", 1)]
+        assert "only_in_b: in the library for sm_80" in json.dumps(one["related"])
+
+
+def test_a_kernel_that_another_library_holds_is_not_missing(capsysbinary: Out, tmp_path: Path) -> None:
+    """A library for each generation: programs load one of them."""
+    for name in ("b.cu", "two_modules.so"):
+        shutil.copy(SAMPLES / name, tmp_path)
+    rules = [f["rule"] for f in findings(capsysbinary, "sm_120", tmp_path)]
+    assert "missing-image" in rules
+    data = (
+        (SAMPLES / "abi8_cuda129_sm_120a.cubin")
+        .read_bytes()
+        .replace(b"_Z15traps_below_900Pf", b"_Z9only_in_bPi" + bytes(7))
+    )
+    (tmp_path / "for_120.so").write_bytes(library() + container(("sm_120a", data)))
+    rules = [f["rule"] for f in findings(capsysbinary, "sm_120", tmp_path, code=0)]
+    assert "missing-image" not in rules
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [("sm_100", ("investigate", 500)), ("sm_100f", ("leave", 500))],  # plain; for a family alone
+)
+def test_a_kernel_that_is_compiled_out_for_the_target(
+    capsysbinary: Out, tmp_path: Path, other: str, expected: tuple[str, int]
+) -> None:
+    """The module has code for the target, in which the kernel is not: error 500, as measured on a 9.0."""
+    cubin = (SAMPLES / "abi8_cuda129_sm_120a.cubin").read_bytes()
+    made = container((other, cubin), ("sm_120a", cubin.replace(b"_Z15traps_below_900Pf", b"_Z15other_below_900Pf")))
+    (tmp_path / "made.so").write_bytes(library() + made)
+    (tmp_path / "a.cu").write_text("__global__ void traps_below_900(float *p) { *p = 1; }\n")
+    (found,) = findings(capsysbinary, "sm_120", tmp_path, code=0)
+    assert (found["rule"], found["advice"], found["binary"]["error"]) == ("missing-image", *expected)
+
+
+@pytest.mark.parametrize(
+    ("target", "gate", "body", "advice"),
+    [
+        ("sm_120", "__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200", "p[0] = 3.f;", "pair"),
+        (
+            "sm_80",
+            "__CUDA_ARCH__ >= 900",
+            "not_known(p);",
+            "leave",
+        ),  # made for newer chips, as the gate's own advice is
+        ("sm_120", "1", "p[0] = 3.f;", "investigate"),  # no gate in the source
+    ],
+)
+def test_a_hollow_kernel_and_the_gate_in_its_source(
+    capsysbinary: Out, tmp_path: Path, target: str, gate: str, body: str, advice: str
+) -> None:
+    shutil.copy(SAMPLES / "two_modules.so", tmp_path)
+    kernel = f"__global__ void hollow_from_1200(float *p) {{\n#if {gate}\n  {body}\n#endif\n}}\n"
+    (tmp_path / "a.cu").write_text(kernel)
+    found = findings(capsysbinary, target, tmp_path, code=advice == "pair")
+    (hollow,) = (f for f in found if f["rule"] == "hollow-kernel")
+    assert hollow["advice"] == advice
+    paired = [(r["path"], r["line"]) for r in hollow["related"] if r["role"] == "pair"]
+    assert paired == ([] if advice == "investigate" else [("a.cu", 2)])
 
 
 def test_code_of_desktop_parts_on_a_tegra_chip_is_contested(capsysbinary: Out, tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     left = frozenset(key for key, outcome in listed.items() if outcome.advised.advice is Advice.LEAVE)
     outcomes = [listed.get(id(c)) or bench.outcome(c, left) for c in told]
     rules = in_order(catalog.rules.values())
-    compiled = judge_libraries(facts, selection, catalog, rules, shows)
     made = findings(outcomes, rules)
+    compiled = judge_libraries(facts, selection, catalog, rules, shows, made)
     made = worst_first((*made, *compiled.findings)) if compiled.findings else made
     sifted = sift(made, facts.files)
     return Report(

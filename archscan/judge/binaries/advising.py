@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from archscan.binary.loading import NOTHING, How, got, of_library
 from archscan.binary.names import plain
@@ -11,46 +10,21 @@ from archscan.catalog.architectures import takes
 from archscan.judge.binaries.hollow import Idle, KernelCount
 from archscan.judge.binaries.loaded import COMPILED, RUNS, Loaded
 from archscan.judge.binaries.named import parted
+from archscan.judge.binaries.said import (
+    ERRORS,
+    NO_IMAGE,
+    NO_SYMBOL,
+    Note,
+    Said,
+    does,
+    holds,
+    names,
+    share,
+    these_kernels,
+    works,
+)
 from archscan.model.finding import Advice, Consequence, Level
 from archscan.model.library import CUBIN, PTX, Image, Module
-
-NO_IMAGE, NO_SYMBOL = 209, 500
-_ERRORS = {
-    NO_IMAGE: f'"no kernel image is available for execution on the device" ({NO_IMAGE})',
-    NO_SYMBOL: f'"named symbol not found" ({NO_SYMBOL})',
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A sentence, and what it rests on."""
-
-    text: str
-    source: str = ""  # "" = the library itself
-    confidence: str = "high"
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """Everything about one finding that is an opinion, and the words for it."""
-
-    about: str  # missing | suffix-only | jit-only | hollow | trap
-    consequence: Consequence
-    severity: Level
-    score: int
-    advice: Advice
-    message: str
-    happens: Note  # what the user sees
-    helps: Note
-    admits: frozenset[int]  # SMs that are better off
-    notes: tuple[Note, ...] = ()
-    kernels: tuple[str, ...] = ()
-    error: int = 0
-
-    @property
-    def sentences(self) -> tuple[Note, ...]:
-        """What happens, what helps, and the rest, in this order."""
-        return (self.happens, self.helps, *self.notes)
 
 
 def missing(view: Loaded) -> Said:
@@ -58,7 +32,7 @@ def missing(view: Loaded) -> Said:
     modules = (*view.unfit, *(module for module, _ in view.objects))
     images = [image for module in modules for image in module.images]
     name, sm, total = view.selection.name, view.selection.sm, len(view.unfit)
-    what = f"nothing in this library runs on {name}: {_of(total, total, 'module')} {_hold(total)} {_names(images)}"
+    what = f"nothing in this library runs on {name}: {share(total, total, 'module')} {holds(total)} {names(images)}"
     if not any(image.kind == PTX for image in images):
         what += " and no PTX"
     plainly = [image for image in images if not image.target.suffix and image.target.sm < sm]
@@ -79,7 +53,7 @@ def missing(view: Loaded) -> Said:
         score=score,
         advice=advice,
         message=what,
-        happens=Note(f"at the first kernel: {_ERRORS[error]}"),
+        happens=Note(f"at the first kernel: {ERRORS[error]}"),
         helps=Note(helps),
         admits=_loading(view),
         error=error,
@@ -95,15 +69,17 @@ def disputed(view: Loaded) -> Said:
         if image.kind == CUBIN and takes(image.target, view.selection.sm, view.catalog) is None
     ]
     name, held, tegra = view.selection.name, len(view.disputed), view.catalog.tegra
-    what = f"sources disagree whether {name} loads this library: {_of(held, len(view.pairs), 'module')} {_hold(held)} "
+    what = (
+        f"sources disagree whether {name} loads this library: {share(held, len(view.pairs), 'module')} {holds(held)} "
+    )
     return Said(
         about="missing",
         consequence=Consequence.LOAD_ERROR,
         severity=Level.MEDIUM,
         score=45,
         advice=Advice.CONTESTED,
-        message=f"{what}{_names(images)}, machine code of a desktop part",
-        happens=Note(f"if it does not, at the first kernel: {_ERRORS[NO_IMAGE]}"),
+        message=f"{what}{names(images)}, machine code of a desktop part",
+        happens=Note(f"if it does not, at the first kernel: {ERRORS[NO_IMAGE]}"),
         helps=Note(f"add {name}, or PTX compute_{max(image.target.sm for image in images)}, which is sure to load"),
         admits=_loading(view),
         notes=(Note(tegra.against, "architectures.yaml", "medium"), Note(tegra.agreeing, "architectures.yaml", "low")),
@@ -117,7 +93,7 @@ def suffix_only(view: Loaded) -> Said:
     siblings = [i for m in few for i in m.images if i.target.suffix == "a" and i.target.sm in view.selection.family]
     chips = {image.target.sm for image in siblings}
     load = "loads on that very chip alone" if len(chips) == 1 else "load on these very chips alone"
-    what = f"{_of(len(few), len(view.pairs), 'module')} {_hold(len(few))} {_names(siblings)} for {name}, which {load}"
+    what = f"{share(len(few), len(view.pairs), 'module')} {holds(len(few))} {names(siblings)} for {name}, which {load}"
     family = f"sm_{min(*chips, view.selection.sm)}f"
     return Said(
         about="suffix-only",
@@ -126,8 +102,8 @@ def suffix_only(view: Loaded) -> Said:
         score=58 if view.loads else 68,
         advice=Advice.WIDEN_SAFE,
         message=what,
-        happens=Note(f"at the first kernel of these: {_ERRORS[NO_IMAGE]}"),
-        helps=Note(f"build {family} instead of {_names(siblings)}: it loads on the whole family", "architectures.yaml"),
+        happens=Note(f"at the first kernel of these: {ERRORS[NO_IMAGE]}"),
+        helps=Note(f"build {family} instead of {names(siblings)}: it loads on the whole family", "architectures.yaml"),
         admits=_loading_some(view, few),
         error=NO_IMAGE,
     )
@@ -142,10 +118,10 @@ def jit_only(view: Loaded, kernels: KernelCount) -> Said:
     sources += [image for image in objects if image.kind == PTX]
     old = max((image.target.sm for image in sources), default=0)
     how = "by linking its objects anew" if view.of(How.JIT_LINK) else "by JIT"
-    part = _of(len(compiled), len(view.pairs), "module")
-    what = f"{part} {_run(len(compiled))} on {name} {how}, from {_names(sources) or 'machine code'}"
+    how_many = share(len(compiled), len(view.pairs), "module")
+    what = f"{how_many} {_run(len(compiled))} on {name} {how}, from {names(sources) or 'machine code'}"
     if idle:
-        what = f"{_kernels(idle)} {_do(idle)} nothing on {name}: the PTX is for sm_{old}, where they are empty"
+        what = f"{these_kernels(idle)} {does(idle)} nothing on {name}: the PTX is for sm_{old}, where they are empty"
     return Said(
         about="jit-only",
         consequence=Consequence.SILENT_NOOP if idle else Consequence.SLOW_FALLBACK,
@@ -174,6 +150,7 @@ def _drivers(images: Sequence[Image], view: Loaded) -> tuple[Note, ...]:
 
 def hollow(view: Loaded, found: Sequence[Idle]) -> Said:
     """Kernels with machine code that does nothing."""
+    name = view.selection.name
     idle, others = parted(found, view.selection.sm)
     if not idle:
         return _left("hollow", Consequence.SILENT_NOOP, "does nothing", "do nothing", others, view)
@@ -183,7 +160,7 @@ def hollow(view: Loaded, found: Sequence[Idle]) -> Said:
         severity=Level.MEDIUM,
         score=72,
         advice=Advice.INVESTIGATE,
-        message=f"{_kernels(idle)} {_do(idle)} nothing on {view.selection.name} and {_work(idle)} on {_works_on(idle)}",
+        message=f"{these_kernels(idle)} {does(idle)} nothing on {name} and {works(idle)} on {_works_on(idle)}",
         happens=Note("when it is launched there: nothing is written, no error is reported"),
         helps=Note("find the gate around its body in the source: open it, or keep this GPU from launching it"),
         admits=_working(idle),
@@ -204,7 +181,7 @@ def traps(view: Loaded, found: Sequence[Idle]) -> Said:
         severity=Level.MEDIUM,
         score=60,
         advice=Advice.INVESTIGATE,
-        message=f"{_kernels(idle)} {trap} on {view.selection.name} and {_work(idle)} on {_works_on(idle)}",
+        message=f"{these_kernels(idle)} {trap} on {view.selection.name} and {works(idle)} on {_works_on(idle)}",
         happens=Note("when it is launched there: the CUDA context ends, every later call fails"),
         helps=Note("its source refuses this GPU: give it a path of its own, or keep it from launching the kernel"),
         admits=_working(idle),
@@ -215,13 +192,14 @@ def traps(view: Loaded, found: Sequence[Idle]) -> Said:
 
 def _left(about: str, consequence: Consequence, one: str, many: str, idle: Sequence[Idle], view: Loaded) -> Said:
     """Kernels that are named for other chips: right as they are, unless somebody launches them here."""
+    do = one if len(idle) == 1 else many
     return Said(
         about=about,
         consequence=consequence,
         severity=Level.INFO,
         score=6,
         advice=Advice.LEAVE,
-        message=f"{_kernels(idle)} named for other chips {one if len(idle) == 1 else many} on {view.selection.name}",
+        message=f"{these_kernels(idle)} named for other chips {do} on {view.selection.name}",
         happens=Note("if it is launched there"),
         helps=Note(f"by their names they are for {_works_on(idle)}", confidence="medium"),
         admits=_working(idle),
@@ -231,7 +209,7 @@ def _left(about: str, consequence: Consequence, one: str, many: str, idle: Seque
 
 def _beside(others: Sequence[Idle]) -> tuple[Note, ...]:
     """That kernels named for other chips do nothing as well."""
-    return (Note(f"{_kernels(others)} named for other chips not counted", confidence="medium"),) if others else ()
+    return (Note(f"{these_kernels(others)} named for other chips not counted", confidence="medium"),) if others else ()
 
 
 def _loading(view: Loaded) -> frozenset[int]:
@@ -265,7 +243,7 @@ def _listed(idle: Sequence[Idle], view: Loaded) -> tuple[str, ...]:
     """Each kernel, with what it does where. Kernels of one name differ in their template arguments."""
     by_name: dict[tuple[str, str, str], int] = {}
     for one in idle:
-        key = (plain(one.name), one.nature, _names(one.works))
+        key = (plain(one.name), one.nature, names(one.works))
         by_name[key] = by_name.get(key, 0) + 1
     return tuple(
         f"{name}: {nature} on {view.selection.name}, code on {works}" + (f" ({number} of them)" if number > 1 else "")
@@ -274,34 +252,8 @@ def _listed(idle: Sequence[Idle], view: Loaded) -> tuple[str, ...]:
 
 
 def _works_on(idle: Sequence[Idle]) -> str:
-    return _names([image for one in idle for image in one.works])
-
-
-def _names(images: Iterable[Image]) -> str:
-    """The targets of images: `sm_70, sm_80`."""
-    order = {image.name: (image.kind != CUBIN, image.target) for image in images}
-    return ", ".join(sorted(order, key=lambda name: (*order[name], name)))
-
-
-def _of(part: int, whole: int, noun: str) -> str:
-    return f"{part:,} of {whole:,} {noun}{'' if whole == 1 else 's'}"
-
-
-def _hold(number: int) -> str:
-    return "holds" if number == 1 else "hold"
+    return names([image for one in idle for image in one.works])
 
 
 def _run(number: int) -> str:
     return "runs" if number == 1 else "run"
-
-
-def _kernels(idle: Sequence[Idle]) -> str:
-    return f"{len(idle):,} kernel{'' if len(idle) == 1 else 's'}"
-
-
-def _do(idle: Sequence[Idle]) -> str:
-    return "does" if len(idle) == 1 else "do"
-
-
-def _work(idle: Sequence[Idle]) -> str:
-    return "works" if len(idle) == 1 else "work"

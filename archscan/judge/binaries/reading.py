@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 
 from archscan.binary.sass import DEAD, EMPTY, TRAP
 from archscan.catalog.types import Catalog
+from archscan.judge.binaries.absent import held_here
 from archscan.judge.binaries.loaded import Loaded, is_elsewhere, loaded
-from archscan.model.facts import Facts, FileFacts
-from archscan.model.library import Image, Kernels, Library
+from archscan.judge.binaries.sources import Shows
+from archscan.model.facts import Facts
+from archscan.model.library import CUBIN, PTX, Image, Kernels, Library
 from archscan.model.target import Selection
 
 HOLLOW = frozenset({EMPTY, DEAD})
 SUSPECT = HOLLOW | {TRAP}
 _STUB = 16_384  # bytes of an image that may have no kernel
 _MOST_STUBS = 64
-Shows = Callable[[Library | FileFacts], bool]
+_MOST_BYTES = 1 << 29  # of images that are read for the names of their kernels alone
 
 
 def to_read(
@@ -59,12 +61,30 @@ def is_vacant(view: Loaded, known: Mapping[tuple[str, int], Kernels]) -> bool:
 
 
 def peers_to_read(
-    library: Library, known: Mapping[Image, Kernels], selection: Selection, catalog: Catalog
+    library: Library, known: Mapping[Image, Kernels], selection: Selection, catalog: Catalog, names: Collection[str]
 ) -> tuple[Image, ...]:
-    """The images of chips of the target's time, of those modules of which some kernel does nothing on the target."""
+    """What else is to be read of a library: where some kernel does nothing on the target, images of chips of its time.
+
+    Where kernels of the sources (`names`) are not in what the target gets, another image of each module too.
+    """
     view = loaded(library, selection, catalog)
     found: dict[Image, None] = {}
     for module, image in view.read:
         if image in known and any(nature in SUSPECT for _, nature in known[image].natures):
             found.update(dict.fromkeys(view.contemporaries(module, image)))
+    if names and view.loads and not is_elsewhere(library, selection, catalog):
+        by_start = {(library.path, image.span.start): kernels for image, kernels in known.items()}
+        if not held_here(view, by_start).issuperset(names):
+            found.update(dict.fromkeys(_others(view)))
     return tuple(image for image in found if image not in known)
+
+
+def _others(view: Loaded) -> tuple[Image, ...]:
+    """An image of each module that the target does not get, the newest; none where that is too much to read."""
+    gets = {id(module): got.image for module, got in view.pairs}
+    found = []
+    for module, _ in view.pairs:
+        rest = [i for i in module.images if i.kind in (CUBIN, PTX) and i != gets[id(module)]]
+        if rest:
+            found.append(max(rest, key=lambda image: (image.kind == CUBIN, image.target)))
+    return tuple(found) if sum(i.span.raw or i.span.length for i in found) <= _MOST_BYTES else ()

@@ -8,10 +8,14 @@ from dataclasses import dataclass, replace
 
 from archscan.binary.loading import How
 from archscan.catalog.types import Catalog
-from archscan.judge.binaries.advising import Note, Said, disputed, hollow, jit_only, missing, suffix_only, traps
-from archscan.judge.binaries.hollow import Idle, KernelCount, kernels_of
+from archscan.judge.binaries.absent import absent, held_here
+from archscan.judge.binaries.advising import disputed, hollow, jit_only, missing, suffix_only, traps
+from archscan.judge.binaries.beside import lost, paired
+from archscan.judge.binaries.hollow import KernelCount, kernels_of
 from archscan.judge.binaries.loaded import COMPILED, RUNS, Loaded, is_elsewhere, loaded
-from archscan.judge.binaries.reading import Shows, is_vacant
+from archscan.judge.binaries.reading import is_vacant
+from archscan.judge.binaries.said import Note, Said
+from archscan.judge.binaries.sources import Shows, Sources, sources
 from archscan.judge.findings import hashed
 from archscan.judge.rules import FALLBACK, Selected, matches
 from archscan.model.facts import Facts
@@ -39,6 +43,7 @@ _RISKS = {
     Advice.WIDEN_SAFE: Level.LOW,
     Advice.INVESTIGATE: Level.MEDIUM,
     Advice.CONTESTED: Level.MEDIUM,
+    Advice.PAIR: Level.MEDIUM,
     Advice.LEAVE: Level.INFO,
 }
 
@@ -52,11 +57,14 @@ class Judged:
     binaries: Binaries | None
 
 
-def judge_libraries(facts: Facts, selection: Selection, catalog: Catalog, selected: Selected, shows: Shows) -> Judged:
-    """The findings about the libraries of a scan, and what these come to together."""
+def judge_libraries(
+    facts: Facts, selection: Selection, catalog: Catalog, selected: Selected, shows: Shows, gates: Sequence[Finding]
+) -> Judged:
+    """The findings about the libraries of a scan, and what these come to together; `gates` are those in sources."""
     findings: list[Finding] = []
     views: list[Loaded] = []
     hidden: list[str] = []
+    judged: list[Loaded] = []
     elsewhere = 0
     libraries = _gathered(facts.libraries)
     for library in libraries:
@@ -66,9 +74,13 @@ def judge_libraries(facts: Facts, selection: Selection, catalog: Catalog, select
             elsewhere += 1
             continue
         view = loaded(library, selection, catalog)
-        if is_vacant(view, facts.kernels):
-            continue
-        made = list(_findings(view, kernels_of(view, facts.kernels), selected))
+        if not is_vacant(view, facts.kernels):
+            judged.append(view)
+    beside = sources(facts, shows, gates)
+    held = frozenset().union(*(held_here(view, facts.kernels) for view in judged)) if beside.defined else frozenset()
+    for view in judged:
+        library = view.library
+        made = list(_findings(view, facts, selected, beside, held))
         if shows(library):
             views.append(view)
             findings += made
@@ -124,23 +136,28 @@ def _summary(views: Sequence[Loaded], elsewhere: int, host: str) -> Binaries | N
     )
 
 
-def _findings(view: Loaded, kernels: KernelCount, selected: Selected) -> Iterator[Finding]:
+def _findings(
+    view: Loaded, facts: Facts, selected: Selected, beside: Sources, held: frozenset[str]
+) -> Iterator[Finding]:
+    kernels = kernels_of(view, facts.kernels)
     if view.for_siblings and (not view.loads or len(view.for_siblings) == len(view.unfit)):
         yield _finding(view, kernels, suffix_only(view), selected)
     elif not view.loads and (view.unfit or view.disputed):
         yield _finding(view, kernels, disputed(view) if view.disputed else missing(view), selected)
     elif view.for_siblings:
         yield _finding(view, kernels, suffix_only(view), selected)
+    if gone := absent(view, facts.kernels, beside, held):
+        yield _finding(view, kernels, lost(view, gone), selected)
     if view.of(*COMPILED):
         yield _finding(view, kernels, jit_only(view, kernels), selected)
     machine = tuple(idle for idle in kernels.hollow if idle not in kernels.by_jit)
     if machine:
-        yield _finding(view, kernels, hollow(view, machine), selected, machine)
+        yield _finding(view, kernels, paired(hollow(view, machine), machine, beside), selected)
     if kernels.traps:
-        yield _finding(view, kernels, traps(view, kernels.traps), selected, kernels.traps)
+        yield _finding(view, kernels, paired(traps(view, kernels.traps), kernels.traps, beside), selected)
 
 
-def _finding(view: Loaded, kernels: KernelCount, said: Said, selected: Selected, idle: Sequence[Idle] = ()) -> Finding:
+def _finding(view: Loaded, kernels: KernelCount, said: Said, selected: Selected) -> Finding:
     library, selection, universe = view.library, view.selection, view.catalog.universe
     names = ", ".join(library.count())
     admits = universe.mask(t for t in universe.targets if t.sm in said.admits and not t.is_host)
@@ -178,7 +195,7 @@ def _finding(view: Loaded, kernels: KernelCount, said: Said, selected: Selected,
         risk=Risk(
             _RISKS[said.advice], said.score, tuple(_reason(n, library) for n in (said.happens, said.helps, *said.notes))
         ),
-        related=tuple(_related(library, said, idle)),
+        related=(*_related(library, said), *said.places),
         origin=library.origin.value,
         binary=_binary(view, kernels, said),
         severity=said.severity,
@@ -195,7 +212,7 @@ def _reason(note: Note, library: Library) -> Reason:
     return Reason(note.text, (Evidence(fact, note.source or library.path, note.confidence),))
 
 
-def _related(library: Library, said: Said, idle: Sequence[Idle]) -> Iterator[Related]:
+def _related(library: Library, said: Said) -> Iterator[Related]:
     for text in said.kernels[:_MOST_KERNELS]:
         yield Related(library.path, 1, Role.DEFINITION, text)
     if len(said.kernels) > _MOST_KERNELS:
