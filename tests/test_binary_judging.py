@@ -392,6 +392,48 @@ def test_a_trace_ends_in_the_library(capsysbinary: Out, tmp_path: Path, kernel: 
     assert (step["layer"], step["path"], step["line"]) == ("binary", "two_modules.so", None)
 
 
+def _registering(folder: Path, texts: bytes) -> Path:
+    """A library that has these texts among its constants, at the place of the name of a kernel for its host."""
+    data = (SAMPLES / "two_modules.so").read_bytes()
+    name = b"_ZN8cub_like11EmptyKernelIiEEvv"
+    assert len(texts) <= len(name)
+    at = data.index(name + b"\0_Z15traps_below_900Pf\0_Z16hollow")  # .rodata, not the names within an image
+    path = folder / "library.so"
+    path.write_bytes(data[:at] + texts.ljust(len(name), b"\0") + data[at + len(name) :])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_registered"),
+    [
+        (b"\0ns\0rms_norm(Tensor x)", True),
+        (b"\0ns\0rms_norm\0", True),
+        (b"\0other\0rms_norm(Tensor x)", False),  # another namespace
+        (b"\0ns\0fused_rms_norm(Tensor x)", False),
+        (b"\0ns\0rms_norm_2(Tensor x)", False),
+    ],
+)
+def test_a_trace_of_an_operator_ends_in_the_library_that_registers_it(
+    capsysbinary: Out, tmp_path: Path, texts: bytes, is_registered: bool
+) -> None:
+    _registering(tmp_path, texts)
+    source = "import torch\n\n\ndef norm(x):\n    return torch.ops.ns.rms_norm(x)\n"
+    (tmp_path / "ops.py").write_text(source)
+    text = run(capsysbinary, "trace", "norm", "--target", "sm_120", "--isolated", tmp_path)
+    said = "it registers ns::rms_norm; for sm_120 1 of its 2 modules hold nothing and 1 kernel of it do nothing or trap"
+    assert (said in " ".join(text.split())) == is_registered
+    if is_registered:
+        text = run(capsysbinary, "trace", "norm", "--target", "sm_86", "--isolated", tmp_path)
+        assert "it registers ns::rms_norm; for sm_86 2 kernels of it do nothing or trap" in " ".join(text.split())
+
+
+def test_a_name_that_only_a_library_has_can_be_traced(capsysbinary: Out) -> None:
+    library = SAMPLES / "two_modules.so"
+    text = run(capsysbinary, "trace", "hollow_from_1200", "--target", "sm_120", "--isolated", library)
+    assert "the library holds it for sm_120, hollow: hollow_from_1200" in " ".join(text.split())
+    assert run(capsysbinary, "trace", "no_such_kernel", "--target", "sm_120", "--isolated", library, code=2) == ""
+
+
 @pytest.mark.parametrize(
     ("path", "name"),
     [

@@ -41,7 +41,7 @@ def layout(read: Read) -> Layout:
             return _joined([_elf(read, at) for at in _members(read)])
         if head.startswith(elf.MAGIC):
             return _elf(read, 0)
-        return _pe(read, head) if head.startswith(b"MZ") else Layout()
+        return _pe(read, head)
     except (Damaged, struct.error) as error:
         return Layout(_machine(head), notes=(f"its sections cannot be read: {error}",))
 
@@ -56,14 +56,32 @@ def _elf(read: Read, start: int) -> Layout:
     if head.machine == elf.CUDA:
         return Layout()
     machine = elf.MACHINES.get(head.machine, f"machine {head.machine}")
-    rows = elf.table(read(start + head.sections_at, elf.table_size(head)), head)
-    if not rows:
-        return Layout(machine)
-    at, size = elf.names_at(rows, head)
-    names = read(start + at, min(size, _MOST_TABLE))
-    found = elf.with_names(rows, names)
+    found = _sections(read, start, head)
     parts = tuple(range(start + s.start, start + s.start + s.size) for s in found if s.name in _RELOCATABLE)
     return Layout(machine, parts, (AMD_NOTE,) if any(s.name == _AMD for s in found) else ())
+
+
+def _sections(read: Read, start: int, head: elf.Header) -> list[elf.Section]:
+    """The sections of the ELF file that begins at `start`."""
+    rows = elf.table(read(start + head.sections_at, elf.table_size(head)), head)
+    if not rows:
+        return []
+    at, size = elf.names_at(rows, head)
+    return elf.with_names(rows, read(start + at, min(size, _MOST_TABLE)))
+
+
+def constants(read: Read) -> tuple[tuple[int, int], ...]:
+    """Where the constants of a library lie, texts among them, front to back: offset and size."""
+    head = read(0, elf.HEADER)
+    try:
+        if head.startswith(elf.MAGIC):
+            found = _sections(read, 0, elf.header(head))
+            parts = [(s.start, s.size) for s in found if s.name.startswith(".rodata") and s.has_bytes]
+        else:
+            parts = [(start, size) for name, start, size in _pe_sections(read, head)[1] if name == ".rdata"]
+    except (Damaged, struct.error):
+        return ()
+    return tuple(sorted(parts))
 
 
 def _members(read: Read) -> Iterator[int]:
@@ -88,16 +106,23 @@ def _joined(parts: list[Layout]) -> Layout:
 
 
 def _pe(read: Read, head: bytes) -> Layout:
+    machine, sections = _pe_sections(read, head)
+    return Layout(machine, tuple(range(start, start + size) for name, start, size in sections if name in _RELOCATABLE))
+
+
+def _pe_sections(read: Read, head: bytes) -> tuple[str, list[tuple[str, int, int]]]:
+    """The processor of a PE file, and its sections: name, offset, size."""
+    if not head.startswith(b"MZ"):
+        return "", []
     (at,) = struct.unpack_from("<I", head, 0x3C)
     signature = read(at, 24)
     if signature[:4] != b"PE\0\0" or len(signature) < 24:
-        return Layout()
+        return "", []
     machine, count = struct.unpack_from("<HH", signature, 4)
     (options,) = struct.unpack_from("<H", signature, 20)
     table = read(at + 24 + options, 40 * count)
-    parts = []
+    found = []
     for i in range(len(table) // 40):
         name, _, _, size, start = struct.unpack_from("<8sIIII", table, 40 * i)
-        if name.rstrip(b"\0").decode("latin-1") in _RELOCATABLE:
-            parts.append(range(start, start + size))
-    return Layout(_PE_MACHINES.get(machine, f"machine {machine:#x}"), tuple(parts))
+        found.append((name.rstrip(b"\0").decode("latin-1"), start, size))
+    return _PE_MACHINES.get(machine, f"machine {machine:#x}"), found

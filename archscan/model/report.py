@@ -31,6 +31,7 @@ class Chain:
     name: str
     steps: tuple[Step, ...]
     sentence: str = ""  # "shut by 4 of 7 gates; open these together: ..."
+    operators: tuple[str, ...] = ()  # that it calls of compiled code: `space::name`, or the name alone
 
 
 @dataclass(frozen=True, slots=True)

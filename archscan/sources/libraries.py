@@ -13,6 +13,7 @@ from typing import IO
 
 from archscan.binary import contents
 from archscan.binary.damage import Damaged
+from archscan.binary.layout import constants
 from archscan.binary.natures import kernels
 from archscan.binary.view import Mapped, Streamed, View
 from archscan.model.facts import Failed
@@ -20,6 +21,7 @@ from archscan.model.library import Image, Kernels, Library
 from archscan.sources.archives import BROKEN
 from archscan.sources.unread import Unread
 
+_MOST_STRINGS = 1 << 28  # bytes of the constants of a library
 _MOST_IN_TAR = 1 << 28  # bytes: a member of a tar archive is read whole
 _BROKEN = (*BROKEN, Damaged, KeyError)
 
@@ -73,6 +75,18 @@ def read_stored(library: Library, wanted: Iterable[Image]) -> dict[Image, bytes]
         view = file.view()
         images = sorted(wanted, key=lambda image: image.span.start)
         return {image: view.read(image.span.start, image.span.length) for image in images}
+
+
+def read_strings(library: Library) -> bytes:
+    """The constants of a library for a processor, texts among them; empty where they cannot be told or read."""
+    unread = Unread(library.path, library.disk, library.size, archive=library.archive, member=library.member)
+    try:
+        with _opened(unread) as file:
+            places = constants(file.view().read)
+            view = file.view()
+            return b"".join(view.read(start, min(length, _MOST_STRINGS)) for start, length in places)
+    except _BROKEN:
+        return b""
 
 
 def _why(error: BaseException, unread: Unread) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from archscan import __version__
 from archscan.catalog.types import Catalog
+from archscan.errors import UserError
 from archscan.frontends.links import builders_of
 from archscan.model.facts import Facts, Failed, Skipped
 from archscan.model.report import Chain, Report, Step
@@ -65,11 +66,17 @@ def traced(name: str, report: Report, code: Code, catalog: Catalog | None = None
     """`report` cut down to the chains behind `name`, for any format; with the catalog they end in the libraries."""
     from archscan.tracing.trace import trace
 
-    chains = trace(name, report, code)
-    if catalog is not None and report.facts.libraries:
-        from archscan.tracing.binaries import with_libraries
+    if catalog is None or not report.facts.libraries:
+        chains = trace(name, report, code)
+    else:
+        from archscan.tracing.binaries import in_libraries, with_libraries
 
-        chains = with_libraries(chains, report, catalog, name)
+        try:
+            chains = with_libraries(trace(name, report, code), report, catalog, name)
+        except UserError:
+            chains = in_libraries(report, catalog, name)
+            if not chains:
+                raise
     owner = {s.fingerprint: chain.id for chain in reversed(chains) for s in chain.steps if s.fingerprint}
     found = tuple(replace(f, chain=owner[f.fingerprint]) for f in report.findings if f.fingerprint in owner)
     return replace(report, findings=found, chains=chains)

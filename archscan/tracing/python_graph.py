@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from archscan.sources.kinds import is_cmake
@@ -39,6 +39,12 @@ class Operator:
 
     name: str
     extensions: tuple[str, ...]  # ids
+    space: str = field(default="", compare=False)  # of `torch.ops.space.name`
+
+    @property
+    def called(self) -> str:
+        """As it is registered: `space::name`, or the name alone where the space is not known."""
+        return f"{self.space}::{self.name}" if self.space else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +144,7 @@ class PythonGraph:
             for operator, function in self.code.outline(path).registered
             if operator == registered
         )
-        return found or (Operator(name, self.offering(name)),)
+        return found or (Operator(name, self.offering(name), space),)
 
     def offering(self, operator: str) -> tuple[str, ...]:
         """The extension modules that export an operator of that name."""

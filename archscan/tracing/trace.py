@@ -277,7 +277,9 @@ class _Tracer:
             run, unlaunched = (*python, *built, *listing, *compiled.built()), ()
         said = sentence(start.name, tuple(dict.fromkeys(run)), unlaunched, self._remarks(start, extension, compiled))
         name = start.name if route.operators or extension is None else extension.name
-        return Chain(identifier, name, tuple(dict.fromkeys(steps)), said)
+        called = (e.callee.called for e in route.edges if isinstance(e.callee, Operator))
+        operators = tuple(dict.fromkeys((*route.operators, *(o.called for o in start.operators), *called)))
+        return Chain(identifier, name, tuple(dict.fromkeys(steps)), said, operators)
 
     def _python_gates(self, route: Route) -> tuple[GateState, ...]:
         found: dict[GateState, None] = {}
