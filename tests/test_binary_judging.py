@@ -435,6 +435,30 @@ def test_a_name_that_only_a_library_has_can_be_traced(capsysbinary: Out) -> None
 
 
 @pytest.mark.parametrize(
+    ("message", "target", "named"),
+    [
+        ("209", "sm_120", ["older", "sibling"]),
+        ("209", "sm_89", ["sibling"]),
+        ("500", "sm_120", []),
+        ("222", "sm_120", ["ptx"]),
+        ("218", "sm_120", ["ptx"]),
+        ("222", "sm_75", []),  # which has machine code
+    ],
+)
+def test_an_error_of_cuda_names_the_libraries_that_lead_to_it(
+    capsysbinary: Out, tmp_path: Path, message: str, target: str, named: list[str]
+) -> None:
+    libraries = {"older": "missing-image/bad_older", "sibling": "suffix-only-image/bad", "ptx": "jit-only-image/bad"}
+    for name, fixture in libraries.items():
+        shutil.copy(FIXTURES / f"{fixture}.fatbin", tmp_path / f"{name}.fatbin")
+    text = run(capsysbinary, "explain", message, "--target", target, "--format", "json", "--isolated", tmp_path)
+    found = json.loads(text)["explanation"]["libraries"]
+    assert sorted(one["path"] for one in found) == [f"{name}.fatbin" for name in named]
+    if message == "222" and found:
+        assert "needs driver 580 or newer" in found[0]["why"]
+
+
+@pytest.mark.parametrize(
     ("path", "name"),
     [
         ("pkg/_C.abi3.so", "_C"),

@@ -9,8 +9,9 @@ from archscan.catalog.reading import check_keys, mapping, one_of, sequence, text
 from archscan.errors import UserError
 from archscan.model.gate import Layer
 
-KEYS = ("id", "title", "pattern", "meaning", "layers", "advice", "source", "example", "topic")
+KEYS = ("id", "title", "pattern", "meaning", "layers", "advice", "source", "example", "topic", "error")
 REQUIRED = ("id", "title", "pattern", "meaning", "layers", "advice", "source", "example")
+ERRORS = (209, 218, 222, 500)  # no image, invalid PTX, PTX too new for the driver, no symbol
 LAYERS = (*(layer.value for layer in Layer), "driver", "toolkit")
 
 
@@ -28,7 +29,10 @@ def _row(entry: dict[str, Any], where: str) -> dict[str, object]:
     texts_of = {
         key: text(entry[key], place) for key in ("id", "title", "pattern", "meaning", "advice", "source", "example")
     }
-    return {**texts_of, "layers": layers, "topic": text(entry.get("topic", ""), place)}
+    error = entry.get("error", 0)
+    if error not in (0, *ERRORS):
+        raise UserError(f"{place}: error must be one of {', '.join(map(str, ERRORS))}, found {error}")
+    return {**texts_of, "layers": layers, "topic": text(entry.get("topic", ""), place), "error": error}
 
 
 def matching(messages: tuple[dict[str, object], ...], pasted: str) -> dict[str, object] | None:

@@ -19,7 +19,7 @@ from archscan.model.target import Selection
 from archscan.reporting.words import counted
 from archscan.tracing.code import Code
 from archscan.tracing.diff import Change, Difference, compare, condition
-from archscan.tracing.messages import Explanation, explain_message
+from archscan.tracing.messages import Explanation, explain_message, leading_to
 from archscan.tracing.states import SHUT, GateState, states
 
 _MARKS = {"shut": "x", "open": "o", "unknown": "?", "clean": "."}
@@ -158,10 +158,13 @@ def explained(
     explanation = explain_message(text, catalog, facts, read_code(paths, settings, catalog, facts))
     if selection is None:
         return explanation
-    report = pipeline.report(facts, selection, catalog, JudgeSettings(include_vendored=True, include_tests=True))
+    judging = JudgeSettings(include_vendored=True, include_tests=True)
+    facts = pipeline.with_kernels(facts, selection, catalog, settings, judging)
+    report = pipeline.report(facts, selection, catalog, judging)
     known = {id(state.gate): state.state for found in states(report).values() for state in found}
     causes = [replace(cause, state=known.get(id(cause.gate), "")) for cause in explanation.causes]
-    return replace(explanation, causes=tuple(sorted(causes, key=lambda c: c.state != SHUT)))
+    ordered = tuple(sorted(causes, key=lambda c: c.state != SHUT))
+    return replace(explanation, causes=ordered, libraries=leading_to(explanation.error, report))
 
 
 _HINTS = (
@@ -194,6 +197,8 @@ def explanation_text(explanation: Explanation, typed: Typed = str) -> str:
             state = f"{c.state:<8}" if c.state else ""
             lines.append(f"  {state}{typed(c.gate.path)}:{c.line}  {_first(c.gate.arms)}  ({c.why})")
         lines += [""]
+    if e.libraries:
+        lines += ["libraries that lead to it:", *(f"  {typed(path)}  {why}" for path, why in e.libraries), ""]
     return "\n".join(lines)
 
 
@@ -230,6 +235,7 @@ def explanation_object(explanation: Explanation) -> dict[str, Any]:
                 }
                 for c in e.causes
             ],
+            "libraries": [{"path": path, "why": why} for path, why in e.libraries],
         },
     }
 

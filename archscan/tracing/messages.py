@@ -10,7 +10,9 @@ from archscan.catalog.messages import matching
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.syntax import Block, Command, Node, parse
 from archscan.model.facts import Facts, Origin
+from archscan.model.finding import Consequence
 from archscan.model.gate import Effect, Gate, Kind
+from archscan.model.report import Report
 from archscan.sources.kinds import is_cmake
 from archscan.tracing.code import Code
 from archscan.tracing.python_graph import Fn, PythonGraph
@@ -18,6 +20,7 @@ from archscan.tracing.python_graph import Fn, PythonGraph
 _WINDOW = 3  # words in a row that a template must share with the message to be looked at
 _LEAST = 12  # literal characters that a template must share with the message
 _MOST = 20  # gates named
+_OF_PTX = (218, 222)  # errors of PTX that is compiled when it is loaded
 _CAPTURE = 200
 # Python: f-string fields, str.format, %-formats. C++: printf formats; streams (<<) end the literal anyway.
 _PLACEHOLDER = re.compile(r"\$(?:ENV)?\{[^{}]*\}|\{[^{}]*\}|%[-+ #0-9.]*(?:l{0,2}|z|h)[sdiufxXgecpr]|%\(\w+\)[sdr]")
@@ -68,6 +71,8 @@ class Explanation:
     source: str = ""
     raised: tuple[Raised, ...] = ()
     causes: tuple[Cause, ...] = ()
+    error: int = 0  # of CUDA; 0 = it has none that libraries lead to
+    libraries: tuple[tuple[str, str], ...] = ()  # those that lead to it on the target: path, and why
 
 
 def explain_message(text: str, catalog: Catalog, facts: Facts | None = None, code: Code | None = None) -> Explanation:
@@ -76,10 +81,23 @@ def explain_message(text: str, catalog: Catalog, facts: Facts | None = None, cod
     row = matching(catalog.messages, message) or {}
     raised = tuple(_raised(message, code)) if code else ()
     causes = tuple(_causes(message, raised, str(row.get("topic", "")), facts, code)) if facts else ()
-    said = {key: str(row.get(key, "")) for key in ("id", "title", "meaning", "advice", "source")}
-    layers = row.get("layers", ())
-    assert isinstance(layers, tuple)
-    return Explanation(message, layers=layers, raised=raised, causes=causes, **said)
+    layers, error = row.get("layers", ()), row.get("error", 0)
+    assert isinstance(layers, tuple) and isinstance(error, int)
+    identifier, title, meaning = (str(row.get(key, "")) for key in ("id", "title", "meaning"))
+    advice, source = str(row.get("advice", "")), str(row.get("source", ""))
+    return Explanation(message, identifier, title, meaning, layers, advice, source, raised, causes, error)
+
+
+def leading_to(error: int, report: Report) -> tuple[tuple[str, str], ...]:
+    """The libraries that lead to an error of CUDA on the target, and why: what holds nothing, or PTX alone."""
+    found = []
+    for finding in report.findings:
+        if finding.binary is not None and error:
+            of_ptx = error in _OF_PTX and finding.consequence is Consequence.SLOW_FALLBACK
+            if of_ptx or finding.binary.error == error:
+                notes = [reason.text for reason in finding.risk.reasons[2:]] if of_ptx else []
+                found.append((finding.path, "; ".join([finding.message, *notes])))
+    return tuple(found)
 
 
 def template_pattern(template: str) -> re.Pattern[str]:
