@@ -237,6 +237,59 @@ def test_nvcc_of_the_machine(capsysbinary: Out, tmp_path: Path, monkeypatch) -> 
     assert "nvcc of CUDA 12.6" in says("fails")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
     assert "nvcc of CUDA 13.0" in says("unknown")  # its gates were not looked at
+    monkeypatch.delenv("CUDA_HOME")
+    started = f'#!/bin/sh\nexec {tmp_path / "cuda/bin/nvcc"} "$@"\n'
+    program(tmp_path / "bin", "nvcc", started)
+    assert "nvcc of CUDA 13.0" in says("unknown")  # the script was read, not run
+    program(tmp_path / "bin", "nvcc", started + f"exec {tmp_path / 'other/bin/nvcc'}\n")
+    assert "cannot be told" in says("unknown")
+
+
+CU12 = "nvidia-cuda-nvrtc-cu12"
+
+
+@pytest.mark.parametrize(
+    ("package", "nvrtc", "target", "state", "said"),
+    [
+        ("cupy-cuda12x", {CU12: "12.8.93"}, "sm120", "works", "compiles for sm_120"),
+        ("cupy-cuda12x", {CU12: "12.6.85"}, "sm120", "fails", "makes code for sm_90, which sm_120 does"),
+        ("cupy-cuda12x", {CU12: "12.6.85"}, "sm90", "works", "compiles for sm_90"),
+        ("cupy-cuda12x", {CU12: "12.8.93"}, "sm121", "works", "compiles for sm_120, which sm_121 loads"),
+        ("cupy-cuda12x", {CU12: "12.8.93"}, "sm103", "fails", "does not know sm_103, and refuses it"),
+        ("cupy-cuda12x", {"nvidia-cuda-nvrtc": "13.0.88"}, "sm120", "works", "NVRTC of CUDA 12, and none was found"),
+        (
+            "cupy-cuda12x",
+            {"nvidia-cuda-nvrtc": "13.0.88", CU12: "12.6.85"},
+            "sm120",
+            "fails",
+            "nvidia-cuda-nvrtc-cu12 12.6.85",
+        ),
+        ("cupy-cuda13x", {"nvidia-cuda-nvrtc": "13.0.88"}, "sm120", "works", "compiles for sm_120"),
+        ("numba-cuda", {CU12: "12.6.85"}, "sm120", "slow", "PTX for sm_90, which the driver compiles"),
+        ("numba-cuda", {CU12: "12.8.93"}, "sm120", "works", "compiles for sm_120"),
+    ],
+)  # fmt: skip
+def test_nvrtc_of_the_environment(
+    capsysbinary: Out,
+    tmp_path: Path,
+    monkeypatch,
+    package: str,
+    nvrtc: dict[str, str],
+    target: str,
+    state: str,
+    said: str,
+) -> None:
+    monkeypatch.setattr("archscan.environment.machine.USUAL", str(tmp_path / "nowhere"))
+    machine = "aarch64" if target == "sm121" else "x86_64"
+    code = library("sm_75", "sm_90", "sm_100f", "sm_120", machine=machine)
+    install(site_of(tmp_path), package, {f"{package.partition('-')[0]}/_core.so": code})
+    for name, version in nvrtc.items():
+        install(site_of(tmp_path), name, {}, version)
+    found = row(document(capsysbinary, tmp_path, "--target", target), package)
+    assert (found["state"], said in found["says"]) == (state, True), found["says"]
+    if state in ("fails", "slow"):
+        newest = {"sm120": "12.8", "sm103": "12.9"}[target]
+        assert found["do"].startswith(f"install NVRTC {newest} or newer")
 
 
 def test_a_ptxas_that_a_variable_names(capsysbinary: Out, tmp_path: Path, monkeypatch) -> None:

@@ -27,7 +27,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "kernel_families": ("name", "pattern", "majors"),
     "operations": ("name", "subject"),
     "loaders": ("name", "libraries", "chooses", "variable", "cases"),
-    "first_use": ("name", "builds", "variable", "needs", "compilers", "cache"),
+    "first_use": ("name", "builds", "variable", "needs", "compilers", "cache", "toolkit", "makes"),
     "releases": ("name", "version", "holds"),
     "variables": ("name", "says", "form"),
 }

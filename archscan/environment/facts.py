@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from archscan.model.target import Selection, Target
 
 _RELEASE = re.compile(rb"Cuda compilation tools, release (\d+\.\d+)|release (\d+\.\d+), V\d+\.\d+\.\d+")
 _CHUNK = 1 << 22
+_LONGEST_SCRIPT = 4096  # bytes
 _LONGEST = 80  # bytes of what is looked for
 
 
@@ -51,6 +53,8 @@ class FirstUse:
     needs: str
     compilers: tuple[Compiler, ...]
     cache: str
+    toolkit: int  # the major release of CUDA whose NVRTC it loads; 0 = any
+    makes: str  # code | ptx: what it has an older NVRTC make, for the highest SM that it knows; "" = not known
     source: str
 
     def compiler_for(self, sm: int) -> Compiler | None:
@@ -120,8 +124,9 @@ def _first_use(row: Mapping[str, Any]) -> FirstUse:
         Compiler(one["path"], one["to"], one.get("form", ""), one.get("since", 0), one.get("variable", ""))
         for one in row.get("compilers") or ()
     )
-    variable, needs, cache = (str(row.get(key, "")) for key in ("variable", "needs", "cache"))
-    return FirstUse(row["name"], row["builds"], variable, needs, compilers, cache, row["source"])
+    variable, needs, cache, makes = (str(row.get(key, "")) for key in ("variable", "needs", "cache", "makes"))
+    toolkit = int(row.get("toolkit", 0))
+    return FirstUse(row["name"], row["builds"], variable, needs, compilers, cache, toolkit, makes, row["source"])
 
 
 def form_for(compiler: Compiler, selection: Selection) -> Target:
@@ -130,12 +135,27 @@ def form_for(compiler: Compiler, selection: Selection) -> Target:
 
 
 def release_of(path: str) -> str:
-    """The CUDA release that a compiler says it is of, read in its file: 12.9; empty where it says none."""
+    """The CUDA release that a compiler says it is of, read in its file: 12.9; empty where it says none.
+
+    Of a script that starts the one compiler that it names by its path, the release of that one.
+    """
     try:
+        path = _started(path)
         status = Path(path).stat()
         return _release(path, status.st_mtime_ns, status.st_size)
     except OSError:
         return ""
+
+
+def _started(path: str) -> str:
+    """The program of the same name that a small script names by its whole path; else the path itself."""
+    with Path(path).open("rb") as file:
+        head = file.read(_LONGEST_SCRIPT)
+    if not head.startswith(b"#!") or len(head) == _LONGEST_SCRIPT:
+        return path
+    name = re.escape(os.path.basename(path))
+    named = set(re.findall(rf"(?<![\w./-])/[\w./+-]+/{name}(?![\w.-])", head.decode("utf-8", "replace")))
+    return named.pop() if len(named) == 1 else path
 
 
 @lru_cache(maxsize=64)

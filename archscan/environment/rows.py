@@ -11,7 +11,7 @@ from dataclasses import replace
 from archscan.binary.loading import How
 from archscan.environment.choices import choose
 from archscan.environment.conflicts import conflicts
-from archscan.environment.first_use import with_first_use
+from archscan.environment.first_use import installed_nvrtc, with_first_use
 from archscan.environment.model import COMPILED, RUN, Fit, Part, Question, Row, State
 from archscan.environment.shelves import Compiled, Shelf, Stock
 from archscan.environment.words import names, words
@@ -42,7 +42,7 @@ def _row(shelf: Shelf, stock: Stock, asked: Question) -> Row:
         row = replace(row, says=says, do=do)
     elif shelf.failed:
         row = replace(row, state=State.UNKNOWN, says="its libraries could not be read")
-    return with_first_use(row, row.first_use, asked) if row.first_use is not None else row
+    return with_first_use(row, row.first_use, asked, installed_nvrtc(stock)) if row.first_use is not None else row
 
 
 def _state(row: Row) -> State:
