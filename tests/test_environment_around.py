@@ -16,6 +16,7 @@ from made_environments import install, library, site_of
 
 import archscan
 from archscan import cli
+from archscan.environment.conflicts import allows
 
 Out = pytest.CaptureFixture[bytes]
 SCHEMA = json.loads((Path(archscan.__file__).parent / "schema" / "env-1.1.schema.json").read_text())
@@ -155,6 +156,38 @@ def test_versions_that_were_not_built_for_each_other(
     version = needs.partition("==")[2].strip(")")
     said = [f"needs torch=={version}, and {installed} is installed"] if conflict else []
     assert row(found, "one")["conflicts"] == said
+
+
+@pytest.mark.parametrize(
+    ("spec", "version", "allowed"),
+    [
+        ("==2.5.1", "2.5.1+cu124", True),
+        ("==2.5.1", "2.14.1", False),
+        ("==2.14.*", "2.14.1", True),
+        ("==2.5.*", "2.14.1", False),
+        ("<2.14.1", "2.14.1", False),
+        ("<=2.14.1,>=2", "2.14.1", True),
+        ("<3,>=2.15", "2.14.1", False),
+        ("~=2.5", "2.14.1", True),
+        ("~=2.5.0", "2.14.1", False),
+        ("!=2.14.1", "2.14.1", False),
+        ("@ https://example.org/torch.whl", "2.14.1", True),  # it cannot be told
+    ],
+)
+def test_what_a_requirement_allows(spec: str, version: str, allowed: bool) -> None:
+    assert allows(spec, version) is allowed
+
+
+def test_an_upgrade_that_another_distribution_shuts_out(capsysbinary: Out, tmp_path: Path) -> None:
+    site = site_of(tmp_path)
+    install(site, "torch", {"torch/a.so": library("sm_80", "sm_90")}, "2.5.1")
+    install(site, "one", {"one/p.py": ""}, requires=("torch[opt]<2.6,>=2.4",))
+    install(site, "two", {"two/p.py": ""}, requires=("torch>=2.4",))
+    found = row(document(capsysbinary, tmp_path, "--target", "sm120"), "torch")
+    assert found["do"].startswith("install torch 2.14.1")
+    said = "has nothing for sm_120, 2.14.1 has, and one 1.0 needs torch<2.6,>=2.4: they do not go together on this GPU"
+    assert found["conflicts"] == [said]
+    assert row(document(capsysbinary, tmp_path, "--target", "sm90"), "torch")["conflicts"] == []  # it runs as it is
 
 
 # --- variables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from archscan.catalog.types import Catalog, version_of
 from archscan.environment.choices import cuda_of_torch
@@ -12,6 +12,7 @@ from archscan.environment.installed import Installed
 from archscan.environment.machine import Machine
 from archscan.environment.shelves import Stock
 
+_CLAUSE = re.compile(r"(===|==|!=|<=|>=|~=|<|>)\s*([\w.+!-]+?)(\.\*)?")
 _RUNTIME = re.compile(r"nvidia-cuda-runtime(?:-cu\d+)?")
 
 
@@ -34,6 +35,41 @@ def _pins(one: Installed, installed: dict[str, Installed]) -> Iterator[str]:
         other = installed.get(name)
         if other is not None and _public(other.version) != _public(version):
             yield f"needs {other.name}=={version}, and {other.version} is installed"
+
+
+def against(name: str, version: str, installed: Iterable[Installed]) -> tuple[str, ...]:
+    """Who of what is installed does not go together with a version of a distribution: `one 1.0 needs torch==2.5.1`."""
+    return tuple(
+        f"{one.name} {one.version} needs {needed}{spec}"
+        for one in installed
+        for needed, spec in one.specs
+        if needed == name and not allows(spec, version)
+    )
+
+
+def allows(spec: str, version: str) -> bool:
+    """Whether a version is one of those that a requirement names: "<3,>=2.1". What is not understood allows it."""
+    _, numbers = _public(version)
+    for clause in spec.split(","):
+        match = _CLAUSE.fullmatch(clause.strip())
+        if match is None:
+            continue
+        _, bound = _public(match[2])
+        shared = version_of(match[2])
+        is_same = numbers[: len(shared)] == shared if match[3] else numbers == bound
+        refused = {
+            "==": not is_same,
+            "===": not is_same,
+            "!=": is_same,
+            "<": numbers >= bound,
+            "<=": numbers > bound,
+            ">": numbers <= bound,
+            ">=": numbers < bound,
+            "~=": numbers < bound or numbers[: len(shared) - 1] != shared[:-1],
+        }
+        if refused[match[1]]:
+            return False
+    return True
 
 
 def _public(version: str) -> tuple[str, tuple[int, ...]]:

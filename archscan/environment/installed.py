@@ -26,6 +26,7 @@ _LOADED = re.compile(r".+\.(?:so(?:\.\d+)*|dll|pyd|cubin|fatbin|ptx)", re.IGNORE
 _TESTS = re.compile(r"(?:^|/)tests?/")
 _CUDA = (".cu", ".cu.jinja")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+_EXTRAS = re.compile(r"^\s*\[[^\]]*\]")
 _PIN = re.compile(r"(?<![=!~<>])==\s*([\w.+!-]+)\s*\)?\s*$")  # without a star: one version
 _MOST_WALKED = 200_000  # files below a directory that no RECORD lists
 
@@ -40,6 +41,7 @@ class Installed:
     folder: str = ""  # that its files are relative to
     requires: tuple[str, ...] = ()  # normalised names, without extras
     pins: tuple[tuple[str, str], ...] = ()  # names that it needs in one version: ==
+    specs: tuple[tuple[str, str], ...] = ()  # names that it needs in some versions alone: "<3,>=2.1"
     libraries: tuple[str, ...] = ()  # files on disk that a program may load
     tops: tuple[str, ...] = ()  # its own files and directories in the folder
     cuda: int = 0  # CUDA source files
@@ -181,6 +183,7 @@ def header(text: str, file: str) -> Installed:
     """Name, version and requirements; what is missing comes from the name of the file."""
     name = version = ""
     requires: dict[str, str] = {}
+    specs: dict[str, str] = {}
     for line in text.splitlines():
         if not line.strip():
             break  # the description follows
@@ -196,10 +199,15 @@ def header(text: str, file: str) -> Installed:
             if match and "extra" not in marker:
                 pin = _PIN.search(needed) if not marker.strip() else None
                 requires[normalised(match[0])] = pin[1] if pin else ""
+                said = _EXTRAS.sub("", needed.strip()[match.end() :]).strip(" ()")
+                if said and not marker.strip():
+                    specs[normalised(match[0])] = said
     stem = file.rpartition(".")[0]
     named, _, numbered = stem.partition("-")
     pins = tuple((needed, pin) for needed, pin in requires.items() if pin)
-    return Installed(name or named, version or numbered.partition("-")[0], "", "", tuple(requires), pins)
+    return Installed(
+        name or named, version or numbered.partition("-")[0], "", "", tuple(requires), pins, tuple(specs.items())
+    )
 
 
 def _editable(path: str) -> str:

@@ -9,7 +9,7 @@ from enum import Enum
 
 from archscan.catalog.types import Catalog
 from archscan.environment.choices import Choice
-from archscan.environment.facts import FirstUse, PackageFacts
+from archscan.environment.facts import FirstUse, PackageFacts, Release
 from archscan.environment.installed import Installed
 from archscan.environment.machine import Machine
 from archscan.model.facts import Failed
@@ -78,6 +78,7 @@ class Row:
     do: str = ""
     failed: tuple[Failed, ...] = ()
     conflicts: tuple[str, ...] = ()
+    upgrade: Release | None = None  # a version that is known to have code for the GPU, if this one has none
     by_severity: Mapping[str, int] = field(default_factory=dict)  # of a scan, if its row was opened
     kernels_without_code: int | None = None
     jit_specs: tuple[int, int] = (0, 0)  # chains that are open, and shut

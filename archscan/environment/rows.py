@@ -10,8 +10,10 @@ from dataclasses import replace
 
 from archscan.binary.loading import How
 from archscan.environment.choices import choose
-from archscan.environment.conflicts import conflicts
+from archscan.environment.conflicts import against, conflicts
+from archscan.environment.facts import Release
 from archscan.environment.first_use import installed_nvrtc, with_first_use
+from archscan.environment.installed import Installed
 from archscan.environment.model import COMPILED, RUN, Fit, Part, Question, Row, State
 from archscan.environment.shelves import Compiled, Shelf, Stock
 from archscan.environment.words import names, words
@@ -26,8 +28,22 @@ def rows(stock: Stock, asked: Question) -> tuple[Row, ...]:
     found = [_row(shelf, stock, asked) for shelf in stock.shelves]
     with_code = frozenset(row.installed.key for row in found if row.state is not State.NO_CODE)
     said = conflicts(stock, with_code, asked.machine, asked.catalog)
-    found = [replace(row, conflicts=said.get(row.installed.key, ())) for row in found]
+    installed = [shelf.installed for shelf in stock.shelves]
+    found = [
+        replace(row, conflicts=(*said.get(row.installed.key, ()), *_apart(row, installed, asked))) for row in found
+    ]
     return tuple(sorted(found, key=lambda row: (order.index(row.state), row.installed.key)))
+
+
+def _apart(row: Row, installed: Sequence[Installed], asked: Question) -> tuple[str, ...]:
+    """Who keeps a distribution in a version that has nothing for the GPU, where another has."""
+    if row.upgrade is None or row.state not in (State.FAILS, State.PARTLY):
+        return ()
+    key, version = row.installed.key, row.upgrade.version
+    return tuple(
+        f"has nothing for {asked.selection.name}, {version} has, and {who}: they do not go together on this GPU"
+        for who in against(key, version, installed)
+    )
 
 
 def _row(shelf: Shelf, stock: Stock, asked: Question) -> Row:
@@ -36,13 +52,19 @@ def _row(shelf: Shelf, stock: Stock, asked: Question) -> Row:
     choice = choose(one, usable, stock, asked.facts, asked.environ, asked.selection.sm)
     parts = [_part(c, asked) for c in usable if choice is None or c.library.path not in choice.left_out]
     row = Row(one, State.NO_CODE, tuple(parts), choice, asked.facts.first_use.get(one.key), failed=shelf.failed)
-    row = replace(row, state=_state(row))
+    row = replace(row, state=_state(row), upgrade=_upgrade(one, asked))
     if row.state is not State.NO_CODE:
         says, do = words(row, asked)
         row = replace(row, says=says, do=do)
     elif shelf.failed:
         row = replace(row, state=State.UNKNOWN, says="its libraries could not be read")
     return with_first_use(row, row.first_use, asked, installed_nvrtc(stock)) if row.first_use is not None else row
+
+
+def _upgrade(one: Installed, asked: Question) -> Release | None:
+    """A version of a distribution that was read to have code for the GPU, if it is another one."""
+    known = asked.facts.releases.get(one.key, ())
+    return next((r for r in known if asked.selection.sm in r.holds and r.version != one.version), None)
 
 
 def _state(row: Row) -> State:

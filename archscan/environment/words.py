@@ -118,9 +118,7 @@ def _missing(row: Row, bad: Sequence[Part], name: str) -> str:
 
 def _remedy(row: Row, bad: Sequence[Part], asked: Question) -> str:
     """Upgrade where a version is known that has it, else what would have to be built."""
-    sm, name = asked.selection.sm, asked.selection.name
-    known = asked.facts.releases.get(row.installed.key, ())
-    release = next((one for one in known if sm in one.holds and one.version != row.installed.version), None)
+    sm, name, release = asked.selection.sm, asked.selection.name, row.upgrade
     if release is not None:
         return f"install {row.installed.name} {release.version}, which has code for {name} ({release.source})"
     siblings = sorted({image for part in bad for image in part.siblings})
