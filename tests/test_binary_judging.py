@@ -82,21 +82,6 @@ def test_images_of_single_chips_are_left_and_older_gpus_investigated(capsysbinar
 
 
 @pytest.mark.parametrize(
-    ("name", "sm", "works", "others"),
-    [
-        ("gemm_Sm100_tma", 90, (100, 120), True),  # built for what came after as well
-        ("gemm_Sm100_tma", 90, (80, 100), False),  # the name does not say where it works
-        ("gemm_Sm80_mma", 120, (80, 90), False),  # what is named for older chips is to run on newer ones
-        ("gemm_Sm80_mma", 120, (80,), True),
-        ("gemm_Sm100_tma", 100, (120,), False),  # its own
-        ("gemm_tma", 90, (100,), False),  # no name
-    ],
-)
-def test_kernels_that_are_named_for_other_chips(name: str, sm: int, works: tuple[int, ...], others: bool) -> None:
-    images = [Image(CUBIN, Target(one), "", Span(0, 0)) for one in (sm, *works)]
-    assert is_named_for_others(Idle(name, "empty", images[0], tuple(images[1:])), sm) is others
-
-
     ("target", "expected"),
     [
         ("sm_80", None),
@@ -200,6 +185,22 @@ def test_code_of_desktop_parts_on_a_tegra_chip_is_contested(capsysbinary: Out, t
         numbers = [entry[3:] if entry[0] == "s" else f"{entry[8:]}-virtual" for entry in images.split()]
         listed = tuple(i for n in numbers for i in list_images(n if "-" in n else f"{n}-real", load()) or ())
         assert built(listed, 87, load()) == gets
+
+
+@pytest.mark.parametrize(
+    ("name", "sm", "works", "others"),
+    [
+        ("gemm_Sm100_tma", 90, (100, 120), True),  # built for what came after as well
+        ("gemm_Sm100_tma", 90, (80, 100), False),  # the name does not say where it works
+        ("gemm_Sm80_mma", 120, (80, 90), False),  # what is named for older chips is to run on newer ones
+        ("gemm_Sm80_mma", 120, (80,), True),
+        ("gemm_Sm100_tma", 100, (120,), False),  # its own
+        ("gemm_tma", 90, (100,), False),  # no name
+    ],
+)
+def test_kernels_that_are_named_for_other_chips(name: str, sm: int, works: tuple[int, ...], others: bool) -> None:
+    images = [Image(CUBIN, Target(one), "", Span(0, 0)) for one in (sm, *works)]
+    assert is_named_for_others(Idle(name, "empty", images[0], tuple(images[1:])), sm) is others
 
 
 def test_a_module_for_other_chips_beside_fitting_ones_is_counted(capsysbinary: Out) -> None:
