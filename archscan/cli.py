@@ -479,6 +479,21 @@ def check(**given: Any) -> int:
 
 
 @archscan.command()
+@_target
+@_settings_source
+def lsp(**given: Any) -> int:
+    """Serve an editor over standard input and output.
+
+    Diagnostics for the target on open and save, hover on a gate, code actions for fixes and suppressions, and the
+    gates of a chain as definitions and references. Without --target, it is that of `initializationOptions`, else of
+    the config file. Needs `pip install "archscan[lsp]"`.
+    """
+    from archscan.run_lsp import run_lsp
+
+    return run_lsp(given)
+
+
+@archscan.command()
 @click.option("--clear", is_flag=True, help="Remove everything in it.")
 def cache(clear: bool) -> int:
     """Show what the cache holds, or clear it."""

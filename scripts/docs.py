@@ -42,6 +42,7 @@ _COMMANDS = (
     "env",
     "probe",
     "check",
+    "lsp",
     "targets",
     "rules",
     "config",

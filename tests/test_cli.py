@@ -247,7 +247,7 @@ def test_version_imports_little(environment: dict[str, str]) -> None:
     code = "import sys, archscan.cli; archscan.cli.run(['--version']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == f"archscan {archscan.__version__}\n"
-    heavy = {"yaml", "attr", "sarif_om", "rich", "tree_sitter", "pathspec", "pcpp", "archscan.model.report"}
+    heavy = {"yaml", "attr", "sarif_om", "rich", "tree_sitter", "pathspec", "pcpp", "archscan.model.report", "pygls"}
     assert not heavy & set(done.stderr.split())
 
 

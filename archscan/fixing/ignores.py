@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,11 +94,24 @@ def _commented(data: bytes, path: str, found: Sequence[Finding], reason: str) ->
     lines[-1] = lines[-1][:-1]
     for number in sorted(rules, reverse=True):
         line = lines[number - 1]
-        indent = line[: len(line) - len(line.lstrip(b" \t"))]
         end = b"\r\n" if line.endswith(b"\r\n") else b"\n"
-        text = f" archscan: ignore[{','.join(sorted(rules[number]))}] {reason}".encode()
-        lines.insert(number - 1, indent + _mark(path) + text + end)
+        lines.insert(number - 1, _comment(line, path, rules[number], reason) + end)
     return b"".join(lines)
+
+
+def _comment(line: bytes, path: str, rules: Iterable[str], reason: str) -> bytes:
+    """The comment to stand alone above a line, without its end."""
+    indent = line[: len(line) - len(line.lstrip(b" \t"))]
+    return indent + _mark(path) + f" archscan: ignore[{','.join(sorted(rules))}] {reason}".encode()
+
+
+def comment_for(finding: Finding, data: bytes, reason: str) -> tuple[int, str] | None:
+    """The line that a comment which silences a finding goes above, and the comment; None if none can be written."""
+    lines = data.split(b"\n")
+    if _unable(finding) or not 0 < finding.place.line <= len(lines):
+        return None
+    line = lines[finding.place.line - 1]
+    return finding.place.line, _comment(line, finding.path, [finding.rule], reason).decode("utf-8", "replace")
 
 
 def _proven(

@@ -143,15 +143,23 @@ def _wants(findings: Sequence[Finding]) -> list[Want]:
 
 
 def fix_for(
-    finding: Finding, findings: Sequence[Finding], selection: Selection, catalog: Catalog, bench: Workbench
+    finding: Finding,
+    findings: Sequence[Finding],
+    selection: Selection,
+    catalog: Catalog,
+    bench: Workbench,
+    halves: bool = False,
 ) -> Fix | None:
-    """The fix of one finding alone, proven on its own file, as the report shows it; None if there is none.
+    """The fix of one finding, proven on the files that it edits; None if there is none.
 
-    `findings` are all of the report: halves that stay shut make it unsafe.
+    `findings` are all of the report: halves that stay shut make it unsafe. With `halves`, those that have to be opened
+    with it are edited too.
     """
     if never_fixed(finding) or finding.path not in bench.sources():
         return None
-    made = _made((finding,), findings, selection, catalog, bench, FixOptions())
+    unit = _closed_over([finding], findings) if halves else (finding,)
+    able = tuple(member for member in unit if not never_fixed(member))
+    made = _made(able, findings, selection, catalog, bench, FixOptions())
     if isinstance(made, str):
         return None
     made = _weighed(made, findings, catalog, bench)

@@ -18,21 +18,21 @@ def render_markdown(report: Report, options: RenderOptions) -> str:
     """The summary as Markdown that GitHub renders; nothing in names or messages can become markup."""
     shown = page(report, options.limit, options.include_leave)
     rows = account(report, options, shown)
-    lines = [f"## archscan: {_plain(report.selection.name)}", "", f"**{_plain(rows[0][1])}**", ""]
+    lines = [f"## archscan: {plain(report.selection.name)}", "", f"**{plain(rows[0][1])}**", ""]
     for block in shown.blocks:
         lines += _block(block, report, options)
     if shown.left_out:
         lines += [f"{counted(len(shown.left_out), 'more entry', 'more entries')} of lower risk.", ""]
-    lines += ["| | |", "|---|---|"] + [f"| {_plain(label)} | {_plain(text)} |" for label, text in rows[1:]]
+    lines += ["| | |", "|---|---|"] + [f"| {plain(label)} | {plain(text)} |" for label, text in rows[1:]]
     return "\n".join(lines) + "\n"
 
 
 def _block(block: Block, report: Report, options: RenderOptions) -> list[str]:
     lines: list[str] = []
     if block.chain:
-        sentence = f": {_plain(block.chain.sentence)}" if block.chain.sentence else ""
+        sentence = f": {plain(block.chain.sentence)}" if block.chain.sentence else ""
         lines += [
-            f"### Chain {_plain(block.chain.name)}",
+            f"### Chain {plain(block.chain.name)}",
             "",
             f"{counted(len(block.entries), 'entry', 'entries')}{sentence}",
             "",
@@ -50,25 +50,25 @@ def _row(entry: Entry, options: RenderOptions) -> str:
     more = f" and {len(entry.others)} more" if entry.others else ""
     where = f"{_code(f'{options.located(finding.path)}:{finding.place.line}')}{more}"
     risk = f"{finding.severity.value}; to open: {finding.risk.level.value} ({finding.risk.score})"
-    return f"| {risk} | {_code(finding.rule)} | {where} | {_plain(finding.message)} |"
+    return f"| {risk} | {_code(finding.rule)} | {where} | {plain(finding.message)} |"
 
 
 def _details(entry: Entry, report: Report, options: RenderOptions) -> list[str]:
     finding = entry.finding
-    lines = [f"**{_plain(finding.message)}** at {_code(f'{options.located(finding.path)}:{finding.place.line}')}", ""]
-    lines.append(f"- {_code(finding.condition)}: {_plain(verdict(finding))}")
-    lines.append(f"- taken by {_plain(compact(finding.admits, report.universe) or 'no target')}")
+    lines = [f"**{plain(finding.message)}** at {_code(f'{options.located(finding.path)}:{finding.place.line}')}", ""]
+    lines.append(f"- {_code(finding.condition)}: {plain(verdict(finding))}")
+    lines.append(f"- taken by {plain(compact(finding.admits, report.universe) or 'no target')}")
     lines.append(f"- today {_code(finding.consequence.value)}, advice {_code(finding.advice.value)}")
     for reason in finding.risk.reasons:
-        lines.append(f"- {_plain(reason.text)}")
-        lines += [f"  - {_plain(e.fact)} ({_plain(e.source)}, {_plain(e.confidence)})" for e in reason.evidence]
+        lines.append(f"- {plain(reason.text)}")
+        lines += [f"  - {plain(e.fact)} ({plain(e.source)}, {plain(e.confidence)})" for e in reason.evidence]
     for place in finding.related[:5]:
-        lines.append(f"- {_plain(place.role.value)}: {_code(f'{place.path}:{place.line}')} {_plain(place.message)}")
+        lines.append(f"- {plain(place.role.value)}: {_code(f'{place.path}:{place.line}')} {plain(place.message)}")
     others = ", ".join(_code(f"{options.located(f.path)}:{f.place.line}") for f in entry.others[:20])
     return [*lines, *([f"- the same at {others}"] if others else []), ""]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text as text: every character that Markdown or HTML gives a meaning is written as an entity or escaped."""
     return html.escape(_SPECIAL.sub(r"\\\1", one_line(text)), quote=False)
 
