@@ -17,13 +17,17 @@ from archscan.fixing.admission import Reach, admission, preprocessor_test
 from archscan.fixing.preprocessor import close_proposals, open_proposals
 from archscan.fixing.proposal import applied
 from archscan.fixing.prove import Want, Workbench, prove
-from archscan.frontends.cuda import CudaFrontEnd
+from archscan.frontends.cuda import CudaFrontEnd, CudaIndex, CudaProject
 from archscan.frontends.protocol import Context
+from archscan.model.facts import FileFacts
+from archscan.model.finding import Edit
 from archscan.model.gate import Arm
 from archscan.model.settings import ScanSettings
 from archscan.model.target import Target
 from archscan.sources import discover
 
+CHIP = ("sm_120", "sm_120a", "sm_120f")
+SIBLING = ("sm_121", "sm_121a", "sm_121f")
 CASE = b"#if (defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900) && (__CUDA_ARCH__ < 1200))\nint x;\n#endif\n"
 
 
@@ -49,8 +53,8 @@ def first_proven(
     propose = open_proposals if opens else close_proposals
     for proposal in propose("a.cu", data, gate.arms[0], admitted):
         after = applied(data, proposal.edits)
-        want = Want(gate, 0, opens)
-        if prove(bench, [want], proposal.edits, {"a.cu": after}, admitted.mask, whole=True).holds:
+        want = Want(gate, 0, opens, admitted.mask)
+        if prove(bench, [want], proposal.edits, {"a.cu": after}, whole=True).holds:
             return after
     return None
 
@@ -145,8 +149,54 @@ def test_an_outer_gate_still_shuts_it(tmp_path: Path, catalog: Catalog) -> None:
     admitted = admission(catalog.universe, select("sm120", catalog), Reach.EXACT)
     for proposal in open_proposals("a.cu", data, inner.arms[0], admitted):
         after = applied(data, proposal.edits)
-        proof = prove(bench, [Want(inner, 0, True)], proposal.edits, {"a.cu": after}, admitted.mask, whole=True)
+        proof = prove(bench, [Want(inner, 0, True, admitted.mask)], proposal.edits, {"a.cu": after}, whole=True)
         assert not proof.holds and proof.why
+
+
+def test_fixes_that_open_different_targets_hold_together(tmp_path: Path, catalog: Catalog) -> None:
+    """Each gate may move on what its own fix opens; one that no fix is for, on what all of them open."""
+    test = b"#if __CUDA_ARCH__ == 900\nint x;\n#endif\n"
+    bench = bench_of(tmp_path, catalog, test * 3)
+    first, second, _third = sorted(bench.before("a.cu")[0].gates, key=lambda gate: gate.place.start)
+    named = catalog.universe.by_name
+    chip, both = (catalog.universe.mask(named[name] for name in names) for names in (CHIP, (*CHIP, *SIBLING)))
+    exact, family = b" || __CUDA_ARCH__ == 1200", b" || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210"
+    ends = [len(test) * i + test.index(b"\n") for i in range(3)]
+
+    def proven(masks: tuple[int, int], also: bytes = b"") -> bool:
+        texts = [(ends[0], exact), (ends[1], family), *([(ends[2], also)] if also else [])]
+        edits = tuple(Edit("a.cu", at, at, text.decode()) for at, text in texts)
+        wants = [Want(gate, 0, True, mask) for gate, mask in zip((first, second), masks, strict=True)]
+        return prove(bench, wants, edits, {"a.cu": applied(test * 3, edits)}, whole=True).holds
+
+    assert proven((chip, both))
+    assert not proven((both, both)) and not proven((chip, chip))
+    assert proven((chip, both), exact) and not proven((chip, both), family)
+
+
+def test_an_edit_is_evaluated_once_and_each_edit_for_itself(tmp_path: Path, catalog: Catalog) -> None:
+    asked: list[str] = []
+
+    class Counting(CudaFrontEnd):
+        def gates(self, index: CudaIndex, project: CudaProject, context: Context) -> FileFacts:
+            asked.append(index.path)
+            return super().gates(index, project, context)
+
+    data = b"#if __CUDA_ARCH__ == 900\nint x;\n#endif\n"
+    (tmp_path / "a.cu").write_bytes(data)
+    (tmp_path / "b.cu").write_bytes(data)
+    found = discover([str(tmp_path)], ScanSettings())
+    bench = Workbench([Counting()], found.sources, Context(catalog, ScanSettings()))
+
+    def own(after: dict[str, bytes], path: str) -> int:
+        return bench.after(after, whole=False)[path][0].gates[0].arms[0].own.yes
+
+    wider, widest = data.replace(b"==", b">="), data.replace(b"== 900", b">= 800")
+    assert own({"a.cu": wider}, "a.cu") == own({"a.cu": wider, "b.cu": widest}, "a.cu")
+    assert (
+        own({"b.cu": widest}, "b.cu") > own({"a.cu": wider}, "a.cu") > bench.before("a.cu")[0].gates[0].arms[0].own.yes
+    )
+    assert asked == ["a.cu", "b.cu", "a.cu"]
 
 
 def test_narrowing_only_the_plain_target(tmp_path: Path, catalog: Catalog) -> None:

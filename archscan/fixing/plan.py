@@ -130,16 +130,17 @@ def _proven_whole(
 def _whole(units: Sequence[Unit], catalog: Catalog, bench: Workbench) -> Proof:
     edits = tuple(dict.fromkeys(edit for unit in units for edit in unit.edits))
     names = catalog.universe.by_name
-    mask = catalog.universe.mask(names[name] for unit in units for name in unit.opens)
+    masks = [catalog.universe.mask(names[name] for name in unit.opens) for unit in units]
     try:
         data = _edited(bench, edits)
     except ValueError:
         return Proof(False, "its edits touch those of another fix")
-    return prove(bench, [want for unit in units for want in _wants(unit.findings)], edits, data, mask, whole=True)
+    wants = [want for unit, mask in zip(units, masks, strict=True) for want in _wants(unit.findings, mask)]
+    return prove(bench, wants, edits, data, whole=True)
 
 
-def _wants(findings: Sequence[Finding]) -> list[Want]:
-    return [Want(finding.gate, finding.arm, finding.problem is Problem.EXCLUDED) for finding in findings]
+def _wants(findings: Sequence[Finding], mask: int) -> list[Want]:
+    return [Want(finding.gate, finding.arm, finding.problem is Problem.EXCLUDED, mask) for finding in findings]
 
 
 def fix_for(
@@ -290,14 +291,14 @@ def _at_reach(
     edits: tuple[Edit, ...] = ()
     only = _chain_names(members) if alone else frozenset()
     mask = 0
-    for finding, want in zip(members, _wants(members), strict=True):
+    for finding in members:
         admitted = _admission(finding, selection, catalog, reach)
         mask |= admitted.mask
-        found = _first_proven(finding, want, admitted, bench, edits, only)
+        found = _first_proven(finding, admitted, bench, edits, only)
         if isinstance(found, str):
             return found
         edits = tuple(dict.fromkeys([*edits, *found]))
-    proof = prove(bench, _wants(members), edits, _edited(bench, edits), mask, whole=False)
+    proof = prove(bench, _wants(members, mask), edits, _edited(bench, edits), whole=False)
     if not proof.holds:
         return proof.why
     opens = tuple(target.name for target in catalog.universe.members(mask))
@@ -317,10 +318,12 @@ def _foreign_code(finding: Finding, selection: Selection, catalog: Catalog, benc
 
 
 def _first_proven(
-    finding: Finding, want: Want, admitted: Admission, bench: Workbench, done: tuple[Edit, ...], only: frozenset[str]
+    finding: Finding, admitted: Admission, bench: Workbench, done: tuple[Edit, ...], only: frozenset[str]
 ) -> tuple[Edit, ...] | str:
     """The edits of the first proposal that holds, () if earlier edits did it already, or why none holds."""
-    if done and prove(bench, [want], done, _edited(bench, done), admitted.mask, whole=False).holds:
+    wants = _wants([finding], admitted.mask)
+    touched = {edit.path for edit in done}
+    if finding.path in touched and prove(bench, wants, done, _edited(bench, done), whole=False).holds:
         return ()
     why = "no edit is known for this form"
     for proposal in islice(_proposals(finding, admitted, bench, only), _TRIES):
@@ -331,7 +334,7 @@ def _first_proven(
             continue
         touched = {edit.path for edit in proposal.edits}
         near = {path: content for path, content in data.items() if path in touched or path == finding.path}
-        proof = prove(bench, [want], [e for e in edits if e.path in near], near, admitted.mask, whole=False)
+        proof = prove(bench, wants, [e for e in edits if e.path in near], near, whole=False)
         if proof.holds:
             return proposal.edits
         why = proof.why

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import and_, or_
 from typing import Any
 
 from archscan.engine import without_collector
@@ -35,21 +37,19 @@ class Workbench:
         indexed: Iterable[tuple[str, str, Any]] | None = None,
     ) -> None:
         """`indexed`: (path, front end's name, index) of every file, where a scan has made them already."""
-        self._front_ends = front_ends
         self.context = context
         self._unread = {one.path: one for one in unread}
-        self._indexes: list[dict[str, Any]] = [{} for _ in front_ends]
+        self._benches = [_Bench(front_end, context) for front_end in front_ends]
         with without_collector():
             if indexed is None:
                 for source in read(unread):
                     if isinstance(source, Source):
-                        self._add(source, self._indexes)
+                        for bench in self._benches:
+                            bench.add(source)
             else:
-                places = {front_end.name: known for front_end, known in zip(front_ends, self._indexes, strict=True)}
+                benches = {bench.front_end.name: bench for bench in self._benches}
                 for path, name, index in indexed:
-                    places[name][path] = index
-            self._projects = self._linked(self._indexes)
-        self._before: dict[str, list[FileFacts]] = {}
+                    benches[name].indexes[path] = index
         self._read: dict[str, Source] = {}
 
     def source(self, path: str) -> Source:
@@ -67,59 +67,117 @@ class Workbench:
 
     def paths(self) -> tuple[str, ...]:
         """Every path that some front end found worth an index."""
-        return tuple(sorted({path for indexes in self._indexes for path in indexes}))
+        return tuple(sorted({path for bench in self._benches for path in bench.indexes}))
 
     def before(self, path: str) -> list[FileFacts]:
         """The facts of a file as it is."""
-        if path not in self._before:
-            self._before[path] = self._facts(self._indexes, self._projects, path)
-        return self._before[path]
+        with without_collector():
+            return [bench.before(path) for bench in self._benches if path in bench.indexes]
 
     def after(self, data: Mapping[str, bytes], whole: bool) -> dict[str, list[FileFacts]]:
         """The facts with `data` in place; of the edited files only, or of the `whole` project."""
+        edited = [replace(self.source(path), data=content) for path, content in data.items()]
+        found: dict[str, list[FileFacts]] = {}
         with without_collector():
-            indexes = [dict(known) for known in self._indexes]
-            for path, content in data.items():
-                for known in indexes:
-                    known.pop(path, None)
-                self._add(replace(self.source(path), data=content), indexes)
-            projects = self._linked(indexes) if whole else self._relinked(indexes, data)
-            paths = {path for known in indexes for path in known} if whole else set(data)
-            return {path: self._facts(indexes, projects, path) for path in sorted(paths)}
+            for bench in self._benches:
+                for path, facts in bench.after(edited, whole).items():
+                    found.setdefault(path, []).append(facts)
+        return found
 
-    def _relinked(self, indexes: list[dict[str, Any]], data: Mapping[str, bytes]) -> list[Any]:
-        """The projects after an edit, as far as it matters to the edited files alone.
+
+_State = frozenset[tuple[str, bytes]]  # edited files with their contents
+_MOST_STATES = 256  # edited files of which the facts are kept
+
+
+class _Bench:
+    """What one front end says of the project, with other bytes in place of some files; remembered by these bytes."""
+
+    def __init__(self, front_end: FrontEnd, context: Context) -> None:
+        self.front_end = front_end
+        self.indexes: dict[str, Any] = {}  # of the files as they are
+        self._context = context
+        self._before: dict[str, FileFacts] = {}
+        self._after: dict[tuple[str, _State], FileFacts] = {}
+        self._edited: dict[tuple[str, bytes], Any] = {}
+        self._linked: tuple[_State, Any] | None = None  # the latest edited state
+
+    def add(self, source: Source) -> None:
+        """Takes a file in, unless it is of no interest."""
+        index = self._index(source)
+        if index is not None:
+            self.indexes[source.path] = index
+
+    def before(self, path: str) -> FileFacts:
+        """The facts of a file as it is; KeyError without an index."""
+        if path not in self._before:
+            self._before[path] = self._facts(path, self.indexes[path], self._project)
+        return self._before[path]
+
+    def after(self, edited: Sequence[Source], whole: bool) -> dict[str, FileFacts]:
+        """The facts of the edited files, or of the `whole` project; those of files without an index are left out."""
+        mine = {one.path: (one.data, self._edit(one)) for one in edited}
+        mine = {path: pair for path, pair in mine.items() if pair[1] is not None or path in self.indexes}
+        state = frozenset((path, data) for path, (data, _) in mine.items())
+        indexes = {path: index for path, (_, index) in mine.items()}
+        if not whole:
+            read = {path: index for path, index in indexes.items() if index is not None}
+            return {path: self._alone(path, state, indexes) for path in read}
+        if not mine:
+            return {path: self.before(path) for path in self.indexes}
+        every = self._with(indexes)
+        project = self.front_end.link(every, self._context)
+        return {path: self._facts(path, index, project) for path, index in every.items()}
+
+    def _alone(self, path: str, state: _State, indexes: Mapping[str, Any]) -> FileFacts:
+        """The facts of an edited file, as far as the edits matter to the edited files alone.
 
         A condition's own edit defines no macro, so for those files the old macro table stands; Python values are
         looked up in the linked modules.
         """
-        rows = zip(self._front_ends, indexes, self._projects, strict=True)
-        return [
-            project
-            if front_end.name == "cuda" or not data.keys() & known.keys()
-            else front_end.link(known, self.context)
-            for front_end, known, project in rows
-        ]
+        old_table = self.front_end.name == "cuda"
+        if old_table:
+            state = frozenset(one for one in state if one[0] == path)
+        key = (path, state)
+        if key not in self._after:
+            project = self._project if old_table else self._relinked(state, indexes)
+            _make_room(self._after)
+            self._after[key] = self._facts(path, indexes[path], project)
+        return self._after[key]
 
-    def _add(self, source: Source, indexes: list[dict[str, Any]]) -> None:
-        for front_end, known in zip(self._front_ends, indexes, strict=True):
-            with contextlib.suppress(Exception):  # what cannot be read has no gates, and no edit that rests on them
-                if front_end.wants(source.path):
-                    index = front_end.index(source, self.context)
-                    if index is not None:
-                        known[source.path] = index
+    def _relinked(self, state: _State, indexes: Mapping[str, Any]) -> Any:
+        if self._linked is None or self._linked[0] != state:
+            self._linked = (state, self.front_end.link(self._with(indexes), self._context))
+        return self._linked[1]
 
-    def _linked(self, indexes: list[dict[str, Any]]) -> list[Any]:
-        pairs = zip(self._front_ends, indexes, strict=True)
-        return [front_end.link(known, self.context) for front_end, known in pairs]
+    def _with(self, edited: Mapping[str, Any]) -> dict[str, Any]:
+        """The indexes of the project, those of edited files in place of the old ones."""
+        return {path: index for path, index in {**self.indexes, **edited}.items() if index is not None}
 
-    def _facts(self, indexes: list[dict[str, Any]], projects: list[Any], path: str) -> list[FileFacts]:
-        rows = zip(self._front_ends, indexes, projects, strict=True)
-        return [
-            facts_of(path, front_end, known[path], project, self.context)
-            for front_end, known, project in rows
-            if path in known
-        ]
+    def _edit(self, source: Source) -> Any | None:
+        key = (source.path, source.data)
+        if key not in self._edited:
+            _make_room(self._edited)
+            self._edited[key] = self._index(source)
+        return self._edited[key]
+
+    def _index(self, source: Source) -> Any | None:
+        with contextlib.suppress(Exception):  # what cannot be read has no gates, and no edit that rests on them
+            if self.front_end.wants(source.path):
+                return self.front_end.index(source, self._context)
+        return None
+
+    @cached_property
+    def _project(self) -> Any:
+        return self.front_end.link(self.indexes, self._context)
+
+    def _facts(self, path: str, index: Any, project: Any) -> FileFacts:
+        return facts_of(path, self.front_end, index, project, self._context)
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    """Drops the oldest of what is kept where it is full."""
+    if len(kept) >= _MOST_STATES:
+        del kept[next(iter(kept))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +187,18 @@ class Want:
     gate: Gate
     arm: int
     opens: bool
+    mask: int
 
 
 def prove(
-    bench: Workbench, wants: Sequence[Want], edits: Sequence[Edit], data: Mapping[str, bytes], mask: int, whole: bool
+    bench: Workbench, wants: Sequence[Want], edits: Sequence[Edit], data: Mapping[str, bytes], whole: bool
 ) -> Proof:
-    """Whether `data` (the edited files) does what is wanted on `mask` and moves nothing elsewhere."""
+    """Whether `data` (the edited files) does what is wanted and moves nothing elsewhere.
+
+    A gate may move on what is wanted of it; one that nobody wants anything of, where all that is wanted agrees.
+    """
     after = bench.after(data, whole)
+    anywhere = reduce(and_, (want.mask for want in wants))
     checked = bench.paths() if whole else tuple(data)
     also: list[str] = []
     for path in checked:
@@ -144,17 +207,19 @@ def prove(
         for facts in bench.before(path):
             for gate in facts.gates:
                 found = new.get((gate.kind, gate.layer, moved.start(gate.place.start))) or moved.nearest(gate, new)
+                wanted = [want.mask for want in wants if want.gate == gate]
+                mask = reduce(or_, wanted) if wanted else anywhere
                 why = _outside(gate, found, mask)
                 if why:
                     return Proof(False, f"{path}:{gate.place.line}: {why}")
-                if found is not None and _differs(gate, found, mask) and all(w.gate != gate for w in wants):
+                if found is not None and not wanted and _differs(gate, found, mask):
                     also.append(f"{path}:{gate.place.line}")
     for want in wants:
         moved = _Positions(tuple(edit for edit in edits if edit.path == want.gate.path))
         new = {_key(gate): gate for facts in after.get(want.gate.path, []) for gate in facts.gates}
         found = new.get((want.gate.kind, want.gate.layer, moved.start(want.gate.place.start)))
         found = found or moved.nearest(want.gate, new)
-        why = "the gate is gone after the edit" if found is None else _missed(want, found, mask)
+        why = "the gate is gone after the edit" if found is None else _missed(want, found)
         if why:
             return Proof(False, f"{want.gate.path}:{want.gate.place.line}: {why}")
     return Proof(True, also=tuple(dict.fromkeys(also)))
@@ -181,8 +246,9 @@ def _differs(before: Gate, after: Gate, mask: int) -> bool:
     return any((old.truth.yes ^ new.truth.yes | old.truth.no ^ new.truth.no) & mask for old, new in pairs)
 
 
-def _missed(want: Want, after: Gate, mask: int) -> str:
+def _missed(want: Want, after: Gate) -> str:
     """Why the wanted flip did not happen, or ""."""
+    mask = want.mask
     if want.arm < 0:
         taken = 0
         for arm in after.arms:
