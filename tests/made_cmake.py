@@ -88,10 +88,17 @@ class _Maker:
             f"list(REVERSE {name})", f"list(LENGTH {name} OUT)", f"list(GET {name} 0 OUT)", f'list(JOIN {name} "," OUT)',
             f"list(FIND {name} {self.rng.choice(ENTRIES)} OUT)", f'list(FILTER {name} INCLUDE REGEX "{pattern}")',
             f'list(FILTER {name} EXCLUDE REGEX "{pattern}")', f'list(TRANSFORM {name} REPLACE "{pattern}" "")',
-            f'list(TRANSFORM {name} APPEND "-real")', f"list(SORT {name} COMPARE NATURAL ORDER DESCENDING)",
+            f'list(TRANSFORM {name} APPEND "-real"{self.selector()})',
+            f'list(TRANSFORM {name} REPLACE "([0-9]+)-real" "\\\\0;\\\\1-virtual" AT -1)',
+            f'list(TRANSFORM {name} PREPEND "sm_"{self.selector()} OUTPUT_VARIABLE OUT)', f"list(SORT {name} COMPARE NATURAL ORDER DESCENDING)",
             f"list(POP_BACK {name} OUT)", f"list(INSERT {name} 0 {self.rng.choice(ENTRIES)})",
             f"list(SUBLIST {name} 0 1 OUT)",
         ))]  # fmt: skip
+
+    def selector(self) -> str:
+        return self.rng.choice(
+            ("", " AT -1", " AT 0", " FOR 0 -1", " FOR 0 -1 2", f' REGEX "{self.rng.choice(PATTERNS)}"')
+        )
 
     def text(self) -> list[str]:
         pattern, quoted, out = self.rng.choice(PATTERNS), self.quoted(), self.name()

@@ -8,8 +8,11 @@ import pytest
 
 from archscan.catalog import load
 from archscan.frontends.build import BuildFrontEnd
+from archscan.frontends.build.interpreter import Project, evaluate
 from archscan.frontends.build.patterns import matched, replaced
+from archscan.frontends.build.request import Request
 from archscan.frontends.build.syntax import Block, parse
+from archscan.frontends.build.values import Value
 from archscan.frontends.protocol import Context
 from archscan.model.facts import FileFacts, Source
 from archscan.model.gate import Does, Gate, Kind, Role
@@ -273,6 +276,8 @@ def test_regular_expressions_of_cmake() -> None:
     assert matched("x", "y") == ()
     assert matched("(a|b)+$", "a" * 30) is None
     assert matched("(", "a") is None
+    assert replaced("^9", "", "990.9") == "0.9"  # each rest begins anew
+    assert replaced("a*", "x", "b") is None  # cmake stops at a match of nothing
 
 
 @pytest.mark.parametrize(
@@ -459,3 +464,43 @@ def test_what_a_name_stands_for_is_no_list(subject: str, listed: list[int]) -> N
 def test_what_a_module_knows_is_a_list_where_it_is_asked_for(body: str, after: str, listed: list[int]) -> None:
     text = f"set(KNOWN_ARCHS 75 80)\nlist(APPEND KNOWN_ARCHS 86)\nfunction(pick out)\n  {body}\nendfunction()\n{after}"
     assert sorted(gates(text)) == listed
+
+
+LISTED = """set(A 75 80 90)
+list(TRANSFORM A APPEND "-real")
+list(TRANSFORM A REPLACE "([0-9]+)-real" "\\0;\\1-virtual" AT {at})
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "held"),
+    [
+        ("-1", "75-real;80-real;90-real;90-virtual"),
+        ("0", "75-real;75-virtual;80-real;90-real"),
+        ("-4", None),  # cmake stops: there is no such entry
+    ],
+)
+def test_transforming_the_newest_entry(at: str, held: str | None) -> None:
+    assert evaluated(LISTED.replace("{at}", at))["A"].text == held
+
+
+def evaluated(text: str) -> dict[str, Value]:
+    """What the variables hold at the end for those who ask for nothing."""
+    return evaluate("x", parse(text.encode()), Request(None), Project(), CATALOG).held
+
+
+@pytest.mark.parametrize(
+    ("set_up", "condition", "held"),
+    [
+        ("", "FOO_VERSION VERSION_LESS 12", None),  # somebody else may set it
+        ("set(FOO_VERSION 11)", "FOO_VERSION VERSION_LESS 12", "yes"),
+        ("set(FOO_VERSION 13)", "FOO_VERSION VERSION_LESS 12", "no"),
+        ("set(FOO)", "FOO STRGREATER 100", "yes"),  # the name itself, taken as a text
+        ('set(FOO "")', "FOO STRGREATER 100", "no"),
+        ("set(FOO)\nset(BAR ${FOO})", "BAR STRGREATER 100", "yes"),
+        ('set(FOO)\nset(BAR "${FOO}")', "BAR STRGREATER 100", "no"),
+    ],
+)
+def test_left_side_that_is_a_variable(set_up: str, condition: str, held: str | None) -> None:
+    text = f"{set_up}\nif({condition})\n  set(R yes)\nelse()\n  set(R no)\nendif()\n"
+    assert evaluated(text)["R"].text == held

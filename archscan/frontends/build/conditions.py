@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from archscan.frontends.build.patterns import asks_for_digits, matched
-from archscan.frontends.build.values import UNSET, Origin, Value
+from archscan.frontends.build.values import UNSET, Origin, Value, unknown
 
 _TRUE = frozenset({"1", "ON", "YES", "TRUE", "Y"})
 _FALSE = frozenset({"", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"})
@@ -27,6 +27,7 @@ _COMPARE: dict[str, Callable[[int], bool]] = {
     "GREATER_EQUAL": lambda order: order >= 0,
 }
 _LEADING = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")  # as scanf reads one: `120a` is 120
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _MAX_DEPTH = 40
 
 
@@ -36,6 +37,7 @@ class Word:
 
     value: Value
     name: str = ""
+    plain: bool = False  # written as it is: on the left of a comparison that is a variable, though nobody here sets it
 
     @property
     def text(self) -> str:
@@ -141,7 +143,7 @@ class Condition:
     def _resolved(self, word: Word) -> Value:
         """What an operand stands for: the value of a variable of that name, else its text."""
         found = self._find(word.name) if word.name else None
-        return word.value if found is None else found
+        return word.value if found is None or found is UNSET else found
 
     def _truth(self, word: Word) -> Answer:
         value = word.value
@@ -159,6 +161,8 @@ class Condition:
 
     def _binary(self, left: Word, operator: str, right: Word) -> Answer:
         one = self._resolved(left)
+        if left.plain and _NAME.fullmatch(left.name) and self._find(left.name) is None:
+            one = unknown(left.name)
         if operator == "IN_LIST":
             return self._membership(one, right)
         if operator == "MATCHES":

@@ -531,7 +531,8 @@ class _Interpreter:
 
     def reference(self, name: str) -> Value:
         """What ${name} stands for: an argument of the macro that is running, or a variable."""
-        return self.inserted.get(name) or self.find(name) or unknown(name)
+        found = self.inserted.get(name) or self.find(name) or unknown(name)
+        return EMPTY if found is UNSET else found
 
     def find(self, name: str) -> Value | None:
         """What a variable holds: set in the file, or given from outside."""
@@ -547,7 +548,7 @@ class _Interpreter:
         """The words an argument of if() gives; unquoted ones may name a variable."""
         if "$" not in argument.text:
             text = argument.text if argument.literal else _unescaped(argument.text)
-            yield Word(Value(text), "" if argument.quoted else text)
+            yield Word(Value(text), "" if argument.quoted else text, plain=not argument.quoted)
             return
         value = self.value(argument)
         if argument.quoted or value.text is None:

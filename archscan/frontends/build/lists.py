@@ -33,6 +33,11 @@ def list_(values: list[Value], find: Find) -> Assigned:
     if kind == "APPEND" and before.text:  # empty entries that are there stay
         added = joined(values[2:]).origins
         return {name: Value(";".join((before.text, *words[2:])), before.origins | added)}
+    if kind == "TRANSFORM" and "OUTPUT_VARIABLE" in words[2:-1]:
+        at = words.index("OUTPUT_VARIABLE")
+        items = _transformed(list(before.elements), words[2:at])
+        made = None if items is None else ";".join(items)
+        return {words[at + 1]: Value(made, before.origins, () if items is not None else (f"list({kind})",))}
     if kind not in _CHANGING:
         return _unknown(kind, words, Value(None, before.origins, (f"list({kind})",)))
     items = _CHANGING[kind](list(before.elements), words[2:])
@@ -113,20 +118,47 @@ def _filtered(items: list[str], words: list[str]) -> list[str] | None:
 
 
 def _transformed(items: list[str], words: list[str]) -> list[str] | None:
-    match words:
+    """list(TRANSFORM): an action, then which entries it is for; None where that is not known or cmake refuses it."""
+    size = {"APPEND": 2, "PREPEND": 2, "REPLACE": 3}.get(words[0], 1) if words else 0
+    action, selector = words[:size], words[size:]
+    chosen = _selected(items, selector)
+    if chosen is None:
+        return None
+    change: Callable[[str], str | None]
+    match action:
         case ["APPEND", text]:
-            return [item + text for item in items]
+            change = lambda item: item + text  # noqa: E731 - a row each
         case ["PREPEND", text]:
-            return [text + item for item in items]
+            change = lambda item: text + item  # noqa: E731
         case ["TOLOWER"]:
-            return [item.lower() for item in items]
+            change = str.lower
         case ["TOUPPER"]:
-            return [item.upper() for item in items]
+            change = str.upper
         case ["STRIP"]:
-            return [item.strip() for item in items]
+            change = str.strip
         case ["REPLACE", pattern, replacement]:
-            made = [patterns.replaced(pattern, replacement, item) for item in items]
-            return None if any(text is None for text in made) else [text or "" for text in made]
+            change = lambda item: patterns.replaced(pattern, replacement, item)  # noqa: E731
+        case _:
+            return None
+    made = [change(item) if i in chosen else item for i, item in enumerate(items)]
+    return None if any(text is None for text in made) else [text or "" for text in made]
+
+
+def _selected(items: list[str], words: list[str]) -> set[int] | None:
+    """The entries that a selector of list(TRANSFORM) names, all without one; None where it names none that is there."""
+    match words:
+        case []:
+            return set(range(len(items)))
+        case ["REGEX", pattern]:
+            found = [patterns.matched(pattern, item) for item in items]
+            return None if None in found else {i for i, groups in enumerate(found) if groups}
+        case ["AT" | "FOR" as kind, *rest] if rest and all(re.fullmatch(r"-?\d+", word) for word in rest):
+            indexes = [int(word) + len(items) * word.startswith("-") for word in rest]
+            if kind == "FOR":
+                if not 2 <= len(indexes) <= 3 or indexes[0] > indexes[1] or (indexes[2:] and indexes[2] < 1):
+                    return None
+                indexes = [*range(indexes[0], indexes[1] + 1, *indexes[2:])] or indexes
+            return set(indexes) if all(0 <= i < len(items) for i in indexes) else None
     return None
 
 

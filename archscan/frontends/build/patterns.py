@@ -33,25 +33,45 @@ def matched(pattern: str, subject: str) -> tuple[str, ...] | None:
 
 def all_matches(pattern: str, subject: str) -> list[str] | None:
     """Every match; None where it was not tried."""
-    expression = compiled(pattern, len(subject))
-    return None if expression is None else [match[0] for match in expression.finditer(subject)]
+    found = _each(pattern, subject)
+    return None if found is None else [match[0] for _, match in found]
 
 
 def replaced(pattern: str, replacement: str, subject: str) -> str | None:
     """The subject with every match replaced; None where it was not tried."""
-    expression = compiled(pattern, len(subject))
-    if expression is None:
+    found = _each(pattern, subject)
+    if found is None:
         return None
-    pieces = re.split(r"\\(\d)", replacement)
-
-    def fill(match: re.Match[str]) -> str:
+    pieces, made, position = re.split(r"\\(\d)", replacement), list[str](), 0
+    for at, match in found:
         texts = [*pieces]
         for i in range(1, len(texts), 2):
             number = int(texts[i])
-            texts[i] = (match[number] or "") if number <= expression.groups else ""
-        return "".join(texts)
+            texts[i] = (match[number] or "") if number <= match.re.groups else ""
+        made += [subject[position : at + match.start()], *texts]
+        position = at + match.end()
+    return "".join((*made, subject[position:]))
 
-    return expression.sub(fill, subject)
+
+def _each(pattern: str, subject: str) -> list[tuple[int, re.Match[str]]] | None:
+    """Every match, with where the rest of the text begins that it was found in: `^` fits at each rest's beginning.
+
+    So it is up to CMake 4.0, and later for projects that ask for an older one (policy CMP0186).
+    """
+    expression = compiled(pattern, len(subject))
+    if expression is None:
+        return None
+    found: list[tuple[int, re.Match[str]]] = []
+    position = 0
+    while position < len(subject):
+        match = expression.search(subject[position:])
+        if match is None:
+            break
+        if match.end() == match.start():
+            return None  # cmake stops at a match of nothing
+        found.append((position, match))
+        position += match.end()
+    return found
 
 
 def asks_for_digits(pattern: str) -> bool:
