@@ -12,7 +12,7 @@ import pytest
 
 from archscan.catalog import load
 from archscan.frontends.build.python import evaluated, read_python
-from archscan.frontends.build.pyvalues import Either
+from archscan.frontends.build.python.values import Either
 from archscan.frontends.build.reading import Given
 from archscan.frontends.build.scripts import ScriptsFrontEnd
 from archscan.frontends.protocol import Context

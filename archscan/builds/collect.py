@@ -13,7 +13,7 @@ from archscan.frontends.build.flags import makes_flags
 from archscan.frontends.build.images import Image, list_entries
 from archscan.frontends.build.interpreter import Built, Project, Trace, evaluate
 from archscan.frontends.build.places import line_at
-from archscan.frontends.build.pyvalues import strings
+from archscan.frontends.build.python.values import strings
 from archscan.frontends.build.readers import read
 from archscan.frontends.build.reading import Given, finished, mentions, of_flags
 from archscan.frontends.build.request import Request, inputs_of, spellings_of

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from archscan.frontends.build.pyvalues import (
+from archscan.frontends.build.python.calling import run
+from archscan.frontends.build.python.values import (
     Either,
     Function,
     Items,
@@ -27,7 +28,7 @@ from archscan.frontends.build.pyvalues import (
 from archscan.frontends.build.traced import Run, Text, cut, parted, shown, substituted, under, written
 
 if TYPE_CHECKING:
-    from archscan.frontends.build.python import Script
+    from archscan.frontends.build.python.script import Script
 
 MAX_LOOP = 200
 
@@ -203,7 +204,7 @@ def _mapped(script: Script, arguments: list[Value]) -> Value:
     made = []
     for value, when in items.items:
         if isinstance(function, Function):
-            made.append((script.run(function, [value], {}), when))
+            made.append((run(script, function, [value], {}), when))
         elif isinstance(function, Opaque) and function.name in BUILTINS:
             made.append((BUILTINS[function.name](script, [value]), when))
         else:

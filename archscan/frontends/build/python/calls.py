@@ -1,0 +1,154 @@
+"""Calls: functions of the script, methods, builtins, extension modules, and what goes elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+
+from archscan.frontends.build.python.calling import run
+from archscan.frontends.build.python.environment import environment_call
+from archscan.frontends.build.python.functions import BUILTINS, TEXT_METHODS, constant
+from archscan.frontends.build.python.script import Extension, Script, name_of
+from archscan.frontends.build.python.values import (
+    Either,
+    Function,
+    Items,
+    Opaque,
+    Str,
+    Table,
+    Unknown,
+    Value,
+    either,
+    key_of,
+    names_in,
+)
+from archscan.frontends.build.traced import readable, shown
+
+_EXTENSIONS = frozenset(
+    {"CUDAExtension", "CppExtension", "Extension", "load", "load_inline", "CMakeExtension", "make_extension"}
+)
+
+
+def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
+    """A function of the file, a method of a text or list, the environment, else something unknown."""
+    if isinstance(node.func, ast.Attribute):
+        owner = script.value(node.func.value, frame)
+        method = node.func.attr
+        if not isinstance(owner, Opaque | Unknown):
+            found = method_call(script, owner, method, node, frame)
+            if found is not None:
+                return found[0]
+    function = script.value(node.func, frame)
+    arguments = [script.value(a, frame) for a in node.args]
+    keywords = {k.arg: script.value(k.value, frame) for k in node.keywords if k.arg}
+    for k in node.keywords:
+        inner = script.value(k.value, frame) if k.arg is None else None
+        if isinstance(inner, Table):
+            keywords.update({str(key): v for key, v in inner.items.items()})
+    if isinstance(function, Function):
+        return script.versioned(name_of(node.func), run(script, function, arguments, keywords))
+    name = function.name if isinstance(function, Opaque) else name_of(node.func)
+    last = name.rpartition(".")[2]
+    if name.endswith(("environ.get", "os.getenv", "environ.setdefault")) or last == "getenv":
+        return environment_call(script, last, node, arguments, keywords)
+    if last in ("max", "min", "sorted") and ("key" in keywords or "reverse" in keywords):
+        return ordered(script, last, arguments, keywords)
+    if last in BUILTINS:
+        return BUILTINS[last](script, arguments)
+    declared(script, last, node, arguments, keywords)
+    for argument in arguments:
+        script.keep(last, argument)
+    for key, argument in keywords.items():
+        script.keep(key, argument)
+    return Unknown((f"{name}()",))
+
+
+def ordered(script: Script, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    """max, min and sorted by a key, or the other way round."""
+    items = arguments[0] if len(arguments) == 1 else Items([(value, ()) for value in arguments])
+    key, reverse = keywords.get("key"), script.truth(keywords.get("reverse", False))
+    if not isinstance(items, Items) or items.is_open or reverse is None or any(when for _, when in items.items):
+        return Unknown(names_in(items) or (f"{name}()",))
+    try:
+        ranked = [
+            (key_of(applied(script, key, value) if key is not None else value), value) for value in items.values()
+        ]
+        ranked.sort(key=lambda one: one[0], reverse=reverse != (name == "max"))
+    except TypeError:
+        return Unknown((f"{name}()",))
+    if name == "sorted":
+        return Items([(value, ()) for _, value in ranked])
+    return ranked[0][1] if ranked else Unknown((f"{name}()",))
+
+
+def declared(script: Script, name: str, node: ast.Call, arguments: list[Value], keywords: dict[str, Value]) -> None:
+    """Notes an extension module."""
+    if name not in _EXTENSIONS and not name.endswith("Extension"):
+        return
+    title = keywords.get("name", arguments[0] if arguments else None)
+    options = keywords.get("extra_compile_args")
+    nvcc = options.items.get("nvcc") if isinstance(options, Table) else None
+    nvcc = keywords.get("extra_cuda_cflags", nvcc if nvcc is not None else options)
+    label = readable(shown(title.runs)) if isinstance(title, Str) else "?"
+    script.extensions.append(Extension(label, node.lineno, script.offset(node), (*arguments, *keywords.values()), nvcc))
+
+
+def method_call(
+    script: Script, owner: Value, method: str, node: ast.Call, frame: dict[str, Value]
+) -> tuple[Value] | None:
+    """The result of a method of a text, list or table; None where it is not one that is known."""
+    arguments = [script.value(a, frame) for a in node.args]
+    if isinstance(owner, Either):
+        results = []
+        for one in owner.values:
+            found = method_of(script, one, method, arguments, node)
+            if found is None:
+                return None
+            results.append(found[0])
+        return (either(results),)
+    return method_of(script, owner, method, arguments, node)
+
+
+def method_of(script: Script, owner: Value, method: str, arguments: list[Value], node: ast.Call) -> tuple[Value] | None:
+    if isinstance(owner, Items) and method in ("append", "extend", "insert", "add", "update"):
+        if method in ("extend", "update"):
+            for argument in arguments:
+                script.extend(owner, argument)
+        elif arguments:
+            owner.items.append((arguments[-1], script.asked))
+        script.keep(name_of(node.func.value) if isinstance(node.func, ast.Attribute) else "", owner)
+        return (None,)
+    if isinstance(owner, Items) and method == "copy":
+        return (Items(list(owner.items), owner.kind, owner.is_open),)
+    if isinstance(owner, Table):
+        return of_table(script, owner, method, arguments)
+    if isinstance(owner, Str) and method in TEXT_METHODS:
+        return (TEXT_METHODS[method](owner, arguments),)
+    return None
+
+
+def of_table(script: Script, table: Table, method: str, arguments: list[Value]) -> tuple[Value] | None:
+    if method in ("get", "pop", "setdefault") and arguments:
+        with contextlib.suppress(TypeError):
+            default = arguments[1] if len(arguments) > 1 else None
+            return (table.items.get(key_of(arguments[0]), default),)
+        return (Unknown(names_in(arguments[0])),)
+    if method == "items":
+        return (Items([(Items([(constant(k), ()), (v, ())], "tuple"), ()) for k, v in table.items.items()]),)
+    if method == "keys":
+        return (Items([(constant(k), ()) for k in table.items]),)
+    if method == "values":
+        return (Items([(v, ()) for v in table.items.values()]),)
+    if method == "update" and arguments and isinstance(arguments[0], Table):
+        table.items.update(arguments[0].items)
+        return (None,)
+    return None
+
+
+def applied(script: Script, function: Value, value: Value) -> Value:
+    """What a function makes of one value."""
+    if isinstance(function, Function):
+        return run(script, function, [value], {})
+    if isinstance(function, Opaque) and function.name in BUILTINS:
+        return BUILTINS[function.name](script, [value])
+    return Unknown(names_in(function))
