@@ -39,12 +39,19 @@ class Wanted(NamedTuple):
     known: bytes = b""
 
 
+class _Linked(NamedTuple):
+    """What a front end has linked, and the files that it could not link, with the reason."""
+
+    project: Any
+    failed: Mapping[str, str]
+
+
 @dataclass(frozen=True)
 class _Project:
     """What the front ends have linked, as their `gates` need it."""
 
     context: Context
-    linked: Mapping[str, tuple[FrontEnd, Any]]  # by the front end's name
+    linked: Mapping[str, tuple[FrontEnd, _Linked]]  # by the front end's name
 
 
 class _Judging(NamedTuple):
@@ -118,7 +125,7 @@ def _gates(
     work: Sequence[tuple[FrontEnd, list[Indexed]]], context: Context, mapper: Mapper, parts: int
 ) -> Iterator[FileFacts]:
     """The facts of all files of each front end, in order."""
-    linked: dict[str, tuple[FrontEnd, Any]] = {}
+    linked: dict[str, tuple[FrontEnd, _Linked]] = {}
     chunks: list[list[_Judging]] = []
     for end, mine in (one for one in work if one[0].joins):
         link = partial(_link, mine, end, context)
@@ -139,10 +146,35 @@ def _gates(
                 yield _placed(_index(one, end), one) if found is None else _unpacked(found)
 
 
-def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> Any:
-    """What the files of a front end say about each other."""
+def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> _Linked:
+    """What the files of a front end say about each other. Files that make it raise are left out, not the run."""
     # Each process unpacks its own: a million small objects that forks share are copied when touched.
+    try:
+        return _Linked(_joined(indexed, end, context), {})
+    except Exception as error:
+        failed = dict.fromkeys((one.path for one in indexed), internal(error))
+    culprits = _raising(indexed, end, context)
+    rest = [one for one in indexed if one.path not in culprits]
+    try:
+        return _Linked(_joined(rest, end, context), culprits)
+    except Exception:
+        return _Linked(None, failed)
+
+
+def _joined(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> Any:
     return end.link({one.path: _index(one, end) for one in indexed}, context)
+
+
+def _raising(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> dict[str, str]:
+    """The files that cannot be linked even by themselves, with the reason: found by halves."""
+    try:
+        _joined(indexed, end, context)
+    except Exception as error:
+        if len(indexed) == 1:
+            return {indexed[0].path: internal(error)}
+        half = len(indexed) // 2
+        return _raising(indexed[:half], end, context) | _raising(indexed[half:], end, context)
+    return {}
 
 
 def _lost(one: Indexed, died: Died) -> FileFacts:
@@ -204,9 +236,11 @@ def _unpacked(facts: bytes | FileFacts) -> FileFacts:
 
 def _facts(name: str, one: Indexed, project: _Project) -> FileFacts:
     end, linked = project.linked[name]
-    if one.path in silent(linked):
+    if one.path in linked.failed:
+        return _placed(FileFacts(one.path, one.size, problems=(linked.failed[one.path],), lost=True), one)
+    if one.path in silent(linked.project):
         return _placed(FileFacts(one.path, one.size), one)
-    return _placed(facts_of(one.path, end, _index(one, end), linked, project.context), one)
+    return _placed(facts_of(one.path, end, _index(one, end), linked.project, project.context), one)
 
 
 def _placed(facts: FileFacts, one: Indexed) -> FileFacts:

@@ -54,6 +54,10 @@ class Words:
         return tuple(source.data.decode("utf-8", "replace").split()) or None
 
     def link(self, indexes: Mapping[str, tuple[str, ...]], context: Context) -> dict[str, int]:
+        if any("unlinkable" in one for one in indexes.values()):
+            raise ValueError("no link")
+        if sum("alone" in one for one in indexes.values()) > 1:
+            raise ValueError("not together")
         words = [word for path in sorted(indexes) for word in set(indexes[path])]
         return {word: words.count(word) for word in words}
 
@@ -178,6 +182,25 @@ def test_a_file_that_raises_fails_alone(project: Path) -> None:
         assert "internal error at index" in failed.reason
         assert "ValueError: no words" in failed.reason
         assert len(facts.files) == 34
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_files_that_cannot_be_linked_fail_alone(project: Path, jobs: int) -> None:
+    for name in ("f00", "f02"):
+        (project / f"d0/{name}.cu").write_text("unlinkable")
+    lost = [file for file in scan(project, jobs).files if file.lost]
+    assert [file.path for file in lost] == ["d0/f00.cu", "d0/f02.cu"]
+    assert all(
+        "internal error at link" in problem and "no link" in problem for file in lost for problem in file.problems
+    )
+
+
+def test_files_that_cannot_be_linked_together_fail_all(project: Path) -> None:
+    for name in ("f00", "f02"):
+        (project / f"d0/{name}.cu").write_text("alone")
+    files = scan(project).files
+    assert len(files) > 30
+    assert all(file.lost and "not together" in file.problems[0] for file in files)
 
 
 def test_an_error_outside_of_any_file_is_raised_with_its_traceback() -> None:

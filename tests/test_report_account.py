@@ -129,8 +129,9 @@ def test_a_damaged_index_is_counted_as_failed(tmp_path: Path, capsys: pytest.Cap
     assert rows(run(capsys, tmp_path))["failed"].startswith("1 path: 1 cannot tell what git tracks")
 
 
+@pytest.mark.parametrize("step", ["index", "link", "gates"])
 def test_an_internal_error_is_counted_as_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     from archscan.frontends.cuda import CudaFrontEnd
 
@@ -138,7 +139,7 @@ def test_an_internal_error_is_counted_as_failed(
         raise AssertionError("no")
 
     (tmp_path / "good.cu").write_text(GATE)
-    monkeypatch.setattr(CudaFrontEnd, "gates", broken)
+    monkeypatch.setattr(CudaFrontEnd, step, broken)
     (failed,) = json.loads(run(capsys, "-f", "json", "-j", "1", tmp_path))["failed"]
     assert failed["path"] == "good.cu"
     assert failed["reason"].startswith("internal error")
