@@ -11,7 +11,7 @@ from archscan.frontends.python.gates.lists import emit, names_targets
 from archscan.frontends.python.interpreter.classes import class_member
 from archscan.frontends.python.interpreter.conditions import answer_of
 from archscan.frontends.python.interpreter.lanewise import compare
-from archscan.frontends.python.interpreter.values import ClassV, SetV, Value, depends, is_constant
+from archscan.frontends.python.interpreter.values import ClassV, MemberV, SetV, Value, depends, is_constant
 from archscan.frontends.python.source.syntax import arguments, line_of, operands, text
 from archscan.frontends.python.source.syntax import field as child
 from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role
@@ -48,5 +48,6 @@ def _is_enum(cls: ClassV) -> bool:
 def _members(scan: ModulePass, cls: ClassV) -> tuple[Value, ...]:
     """The values of an enumeration that name targets: 0 for an unknown one is none."""
     names = [n for n, b in scan.interpreter.class_frame(cls).scope.bindings.items() if b[-1].kind == "assign"]
-    values = [class_member(scan.interpreter, cls, name, cls) for name in names]
+    members = [class_member(scan.interpreter, cls, name, cls) for name in names]
+    values = [member.value if isinstance(member, MemberV) else member for member in members]
     return tuple(value for value in values if is_constant(value) and value not in (0, -1, None, ""))

@@ -22,6 +22,7 @@ from archscan.frontends.python.interpreter.values import (
     FuncV,
     InstanceV,
     Maybe,
+    MemberV,
     ModuleV,
     PatternV,
     PropertiesV,
@@ -97,6 +98,8 @@ def _part(interpreter: Interpreter, holder: Value, name: str) -> Value:
         return interpreter.lanes.major if name == "major" else interpreter.lanes.minor
     if name in _SHARED and isinstance(holder, PropertiesV):
         return interpreter.lanes.shared
+    if isinstance(holder, MemberV) and name in ("value", "name", "_value_", "_name_"):
+        return holder.value if "value" in name else holder.name
     wrapped = name == "value" and (isinstance(holder, Capability) or type(holder) is int)
     return holder if wrapped else MISSING
 
@@ -140,8 +143,21 @@ def class_member(interpreter: Interpreter, cls: ClassV, name: str, receiver: Val
         if frame.scope.holds(name):
             value = resolve(interpreter, name, frame, END)
             value = _bind(interpreter, value, frame.scope.bindings[name][-1], receiver)
+            if is_constant(value) and _is_member(frame.scope.bindings[name], name) and is_enum(owner):
+                value = MemberV(f"{owner.module.path}:{owner.node.start_byte}", name, value)
             return unchanged(interpreter, value, owner, name, 0)
     return MISSING
+
+
+def is_enum(cls: ClassV) -> bool:
+    """Whether a class is an enumeration whose members are no numbers or texts themselves."""
+    holder = child(cls.node, "superclasses")
+    bases = [text(base).rsplit(".", 1)[-1] for base in operands(holder)] if holder is not None else []
+    return bases == ["Enum"]
+
+
+def _is_member(bindings: list[Binding], name: str) -> bool:
+    return len(bindings) == 1 and bindings[0].kind == "assign" and not name.startswith("_")
 
 
 def _bind(interpreter: Interpreter, value: Value, binding: Binding, receiver: Value) -> Value:
@@ -187,11 +203,13 @@ def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) ->
     """An attribute of an object: constructor fields, `self.x` of __init__, then the class, then other methods."""
     if name in instance.fields:
         here = name in instance.stored
+        if here and is_intercepted(interpreter, instance.cls, name):
+            return Unknown((name,), lost=True)
         return unchanged(interpreter, evaluated(interpreter, instance.fields[name]), instance.cls, name, here)
     classes = mro(interpreter, instance.cls)
     if any(interpreter.class_frame(c).scope.holds("__getattribute__") for c in classes):
         return Unknown((name,), lost=True)
-    for owner in classes:
+    for owner in _initialised(interpreter, classes):
         frame = interpreter.class_frame(owner)
         value = _set_in_init(interpreter, owner, frame, instance, name)
         if value is not MISSING:
@@ -203,6 +221,12 @@ def instance_member(interpreter: Interpreter, instance: InstanceV, name: str) ->
     if value is MISSING:
         return _set_by_methods(interpreter, classes, name)
     return _of_heirs(interpreter, value, instance, name)
+
+
+def is_intercepted(interpreter: Interpreter, cls: ClassV, name: str) -> bool:
+    """Whether a class may do something else than to keep what is stored in an attribute: a property does."""
+    scopes = [interpreter.class_frame(one).scope for one in mro(interpreter, cls)]
+    return any(s.holds("__setattr__") or any(b.kind == "def" for b in s.of(name)) for s in scopes)
 
 
 def _of_heirs(interpreter: Interpreter, value: Value, instance: InstanceV, name: str) -> Value:
@@ -364,6 +388,16 @@ def _is_record(classes: list[ClassV]) -> bool:
 
 
 _RECORD = re.compile(rb"@[\w.]*(?:dataclass|\battrs?\b|define\b)|\b(?:BaseModel|BaseSettings|NamedTuple|Struct)\b")
+
+
+def _initialised(interpreter: Interpreter, classes: list[ClassV]) -> list[ClassV]:
+    """The classes of an object whose constructors run: those behind one that calls no other do not."""
+    for number, owner in enumerate(classes, 1):
+        for binding in interpreter.class_frame(owner).scope.of("__init__"):
+            body = child(binding.value, "body") if binding.value is not None else None
+            if body is not None and b"__init__" not in (body.text or b""):
+                return classes[:number]
+    return classes
 
 
 def _set_in_init(interpreter: Interpreter, owner: ClassV, frame: Frame, instance: InstanceV, name: str) -> Value:

@@ -13,7 +13,7 @@ from tree_sitter import Node
 from archscan.frontends.python.interpreter.aliases import spoiled
 from archscan.frontends.python.interpreter.branches import combine, taken
 from archscan.frontends.python.interpreter.calls import outcome_of, variable
-from archscan.frontends.python.interpreter.classes import attribute, class_member, evaluated, row, unchanged
+from archscan.frontends.python.interpreter.classes import attribute, class_member, evaluated, is_intercepted, row, unchanged
 from archscan.frontends.python.interpreter.frames import END, MISSING, NO_KEY, NO_SCOPE, Frame, Lazy
 from archscan.frontends.python.interpreter.lanewise import binary, compare, items_of, logical, truth_of
 from archscan.frontends.python.interpreter.loops import loop_names
@@ -379,6 +379,8 @@ def _kept(interpreter: Interpreter, bound: Value, full: str, owner: Node, frame:
     name = full.rsplit(".", 1)[-1]
     holder = interpreter.evaluate(owner, frame)
     cls = holder.cls if isinstance(holder, InstanceV) else holder
+    if isinstance(holder, InstanceV) and is_intercepted(interpreter, holder.cls, name):
+        return Unknown((full[:60],), lost=True)
     here = len(frame.scope.bindings[full])
     if isinstance(cls, ClassV):
         return unchanged(interpreter, bound, cls, name, here)

@@ -25,6 +25,7 @@ from archscan.frontends.python.interpreter.values import (
     Lanes,
     ListV,
     Maybe,
+    MemberV,
     ModuleV,
     SetV,
     Split,
@@ -138,6 +139,8 @@ def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         return Unknown((), depends(a) or depends(b))
     if sign in ("is", "is not"):
         return _identical(a, b, sign == "is")
+    if type(a) is MemberV and type(b) is MemberV and sign not in ("==", "!="):
+        return Unknown((), False)
     if isinstance(a, tuple) and isinstance(b, tuple) and sign not in ("in", "not in"):
         return _of_containers(sign, a, b)
     try:
@@ -150,7 +153,7 @@ def _identical(a: Value, b: Value, wanted: bool) -> Value:
     """Whether two constants are one object: of equal numbers and texts it hangs on the implementation."""
     if type(a) is not type(b):
         return not wanted
-    if isinstance(a, bool) or a is None or (isinstance(a, int) and (a != b or -5 <= a <= 256)):
+    if isinstance(a, (bool, MemberV)) or a is None or (isinstance(a, int) and (a != b or -5 <= a <= 256)):
         return (a == b) is wanted
     return not wanted if a != b and not isinstance(a, tuple) else Unknown((), False)
 
@@ -189,6 +192,9 @@ def _with_capability(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     if isinstance(a, Capability) and isinstance(b, Capability):
         return Unknown((), False)
     constant = b if isinstance(a, Capability) else a
+    if isinstance(constant, MemberV):  # what stands for the target is taken to be a member as well
+        pair = (a, constant.value) if isinstance(a, Capability) else (constant.value, b)
+        return _with_capability(lanes, sign, *pair)
     if sign in ("in", "not in") and isinstance(constant, str):
         return _substring(lanes, sign == "in", constant, isinstance(a, Capability))
     if not is_constant(constant) or constant is None:

@@ -293,8 +293,9 @@ def _join(
     earlier = [b for b in before if not _is_in(b, depth, start)]
 
     def after(index: int) -> Value:
-        """The value at the end of an arm."""
-        mine = [b for b in before if not _is_in(b, depth, start) or b.chain[depth][1] == index]
+        """The value at the end of an arm; the else of a try statement goes on from the end of its body."""
+        arms = {0, index} if node.type == "try_statement" and clauses(node)[index] == "else_clause" else {index}
+        mine = [b for b in before if not _is_in(b, depth, start) or b.chain[depth][1] in arms]
         return _reach(interpreter, name, frame, mine, (*chain, (start, index)), END)
 
     def otherwise() -> Value:
@@ -384,7 +385,8 @@ def _after_try(
     bound = {b.chain[depth][1] for b in inside}
     last = len(kinds) - 1
     if kinds[last] == "finally_clause" and last in bound:
-        return after(last)
+        alone = all(b.kind in _ALONE for b in inside if b.chain[depth][1] == last)
+        return after(last) if alone else Unknown((name,), lost=True)
     ending = kinds.index("else_clause") if "else_clause" in kinds else 0
     normal = after(ending if ending in bound else 0) if bound & {0, ending} else otherwise()
     handlers = [i for i, kind in enumerate(kinds) if kind.startswith("except") and not ends(blocks[i])]

@@ -100,6 +100,15 @@ class PatternV:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberV:
+    """A member of an enumeration that is no number or text itself: it equals no plain value."""
+
+    of: str  # path and class
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
 class DictV:
     """A dict: key, value node and value per row; `open` when rows may be missing."""
 
@@ -191,7 +200,7 @@ def is_constant(value: Value) -> bool:
         return True
     if isinstance(value, tuple):
         return all(type(item) in _PLAIN or is_constant(item) for item in value)
-    return isinstance(value, (float, bytes))
+    return isinstance(value, (float, bytes, MemberV))
 
 
 def depends(value: Value) -> bool:
