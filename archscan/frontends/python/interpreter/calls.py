@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.annotations import returned_object
-from archscan.frontends.python.interpreter.classes import attribute, evaluated, row
+from archscan.frontends.python.interpreter.classes import attribute, evaluated, mro, row
 from archscan.frontends.python.interpreter.frames import MISSING, Frame, Lazy, Outcome
 from archscan.frontends.python.interpreter.lanewise import common_to, items_of, logical, truth_of
 from archscan.frontends.python.interpreter.operations import (
-    BUILTINS,
-    CALLABLE,
     COMPARE,
     LONGEST_LOOP,
-    METHODS,
-    apply,
-    apply_method,
     is_capability,
     spellings,
     table_of,
 )
 from archscan.frontends.python.interpreter.patterns import matched, version_of
+from archscan.frontends.python.interpreter.pure import ANY_ORDER, BUILTINS, PURE, applied, method_of
+from archscan.frontends.python.interpreter.special import ASKING, sent
 from archscan.frontends.python.interpreter.values import (
     AlikeV,
     BuiltinMethod,
@@ -33,7 +30,9 @@ from archscan.frontends.python.interpreter.values import (
     DictV,
     ExternalV,
     FuncV,
+    InstanceV,
     IterV,
+    Lanes,
     ListV,
     MatchV,
     Maybe,
@@ -94,12 +93,17 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
     method = callee.value if isinstance(callee, Maybe) else callee
     if isinstance(method, BuiltinMethod):
         args = tuple(interpreter.evaluate(a, frame) for a in positional)
-        found = _method(interpreter, method, args, node)
+        named = {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}
+        found = _method(interpreter, method, args, named, node)
         return Outcome(assume(found, callee.names, callee.default) if isinstance(callee, Maybe) else found)
     if isinstance(callee, (ClassV, FuncV, PartialV)):
         return _invoked(interpreter, callee, name, node, positional, keywords, frame)
     if isinstance(callee, Unknown) and callee.lost:
         return Outcome(Unknown((oneline(node, 60),), callee.arch, lost=True))
+    if isinstance(callee, InstanceV) and not keywords:
+        answer = sent(interpreter, callee, "__call__", tuple(interpreter.evaluate(a, frame) for a in positional))
+        if answer is not MISSING:
+            return Outcome(answer)
     known = _by_name(interpreter, name, text(function), node)
     if known is not MISSING:
         return Outcome(known)
@@ -108,8 +112,16 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
         held = _entry(interpreter, interpreter.evaluate(positional[0], frame)) if told else None
         if held is not None:
             return Outcome(held)
+    return _of_unknown(interpreter, callee, node, frame)
+
+
+def _of_unknown(interpreter: Interpreter, callee: Value, node: Node, frame: Frame) -> Outcome:
+    """What a call comes to of something that nobody can tell, or that differs between targets."""
+    positional, keywords = arguments(node)
     if isinstance(callee, Split):
-        return Outcome(_each(interpreter, callee, tuple(interpreter.evaluate(a, frame) for a in positional), node))
+        args = tuple(interpreter.evaluate(a, frame) for a in positional)
+        named = {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}
+        return Outcome(_each(interpreter, callee, args, named, node))
     return Outcome(Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame)))
 
 
@@ -128,7 +140,8 @@ def _invoked(
     if isinstance(callee, FuncV) and is_mutable(outcome.value) and b"cache" in heading(callee.node):
         return Outcome(doubted(outcome.value, set_once(name)), outcome.raises)  # all who call it have the same one
     if isinstance(outcome.value, Unknown):
-        unknown = Unknown((oneline(node, 60),), outcome.value.arch, lost=outcome.value.lost)
+        asks = outcome.value.arch or any(depends(arg) for arg in args)
+        unknown = Unknown((oneline(node, 60),), asks, lost=outcome.value.lost)
         return Outcome(_untold(interpreter, callee, name, node, unknown), outcome.raises)
     function = child(node, "function") or node
     return Outcome(_summed_up(interpreter, outcome.value, f"{text(function)}(…)"), outcome.raises)
@@ -163,7 +176,7 @@ def _splatted(interpreter: Interpreter, callee: Value, holder: Node, node: Node,
         else:
             args.append(held)
     if callee == _PAIR:
-        return Outcome(tuple(args))
+        return Outcome(interpreter.lanes.whole(tuple(args)))
     if not isinstance(callee, (FuncV, PartialV)):
         known = _by_name(
             interpreter, text(node.named_children[0]).rsplit(".", 1)[-1], text(node.named_children[0]), node
@@ -284,7 +297,7 @@ def _external(
 ) -> Value:
     short = name.rsplit(".", 1)[-1]
     if name == _PAIR.name:
-        return tuple(interpreter.evaluate(a, frame) for a in positional)
+        return interpreter.lanes.whole(tuple(interpreter.evaluate(a, frame) for a in positional))
     if short == "namedtuple" and len(positional) == 2 and _FIELDS.fullmatch(text(positional[1])):
         return _PAIR
     if short == "partial" and positional:
@@ -306,12 +319,10 @@ def _external(
     known = interpreter.knowledge.call(name, short, interpreter.lanes)
     if known is not None:
         return known
-    if keywords and short in BUILTINS and short not in ("print", "dict"):  # how to compare, what to begin with
-        return Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame), lost=True)
-    if "." in name or short not in BUILTINS:
-        return Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame))
-    args = tuple(interpreter.evaluate(a, frame) for a in positional)
-    return _builtin(interpreter, short, args, node)
+    if name in PURE or name in BUILTINS:
+        args = tuple(interpreter.evaluate(a, frame) for a in positional)
+        return _builtin(interpreter, name, args, {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}, node)
+    return Unknown((oneline(node, 60),), given(interpreter, positional[:4], frame))
 
 
 def _imported(interpreter: Interpreter, name: Value, frame: Frame) -> Value:
@@ -382,38 +393,116 @@ def variable(interpreter: Interpreter, key: Value, default: Value, module: Modul
 _SWITCHED = (None, "", "0", "1", "true", "false", "True", "False", "on", "off", "ON", "OFF", "yes", "no", 0, 1)
 
 
-def _builtin(interpreter: Interpreter, name: str, args: tuple[Value, ...], node: Node) -> Value:
-    unknown = Unknown((oneline(node, 60),), any(depends(a) for a in args))
-    if name == "map" and len(args) == 2:
-        return _mapped(interpreter, args[0], args[1], node, unknown)
-    if name == "dict":
-        return _as_table(args, unknown)
-    if name in ("iter", "reversed", "enumerate", "zip", "filter", "next", "repr", "id", "hash", "callable"):
-        return _of_iterator(interpreter, name, args, unknown)
+def _builtin(
+    interpreter: Interpreter, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: Node
+) -> Value:
+    """What a function gives that comes with Python."""
+    words = oneline(node, 60)
+    unknown = Unknown((words,), any(depends(a) for a in args), lost=bool(keywords))
     if name == "getattr" and len(args) > 1 and isinstance(args[1], str):
         found = _named_attribute(interpreter, args[0], args[1])
         # something outside may have the attribute or not: that is why there is a default
         return Unknown(unknown.names) if len(args) > 2 and isinstance(found, ExternalV) else found
     if name in ("isinstance", "hasattr"):  # asks for the type
+        told = _is_of(interpreter, args[0], args[1]) if name == "isinstance" and len(args) == 2 else MISSING
+        if told is not MISSING:
+            return told
         outside = name == "hasattr" and len(args) == 2 and isinstance(args[0], ExternalV)
         if outside and interpreter.knowledge.holds(f"{args[0].name}.{args[1]}"):
             return True
         return Unknown(unknown.names)
-    alone = args[0] if args and isinstance(args[0], tuple) and len(args[0]) == 1 else None
-    if alone is not None and name in ("min", "max") and len(args) == 1:
-        return alone[0]
-    function = CALLABLE.get(name)
-    if function is None or not args:
+    if len(args) == 1 and not keywords and name in ASKING:
+        found = sent(interpreter, args[0], ASKING[name][0])
+        if found is not MISSING and isinstance(found, (ASKING[name][1], Split)):
+            return found
+    if len(args) == 1 and not keywords and name in _OF_ONE:
+        found = _of_one(interpreter, name, args[0])
+        if found is not MISSING:
+            return found
+    if name == "map" and len(args) == 2 and not keywords:
+        return _mapped(interpreter, args[0], args[1], node, unknown)
+    function = PURE.get(name)
+    if function is None or (not args and not keywords):
         return unknown
-    if name in ("any", "all") and len(args) == 1 and isinstance(args[0], tuple):
+    value = applied(interpreter, function, args, keywords, name not in ANY_ORDER)
+    if value is MISSING:
+        return _as_table(args, unknown) if name == "dict" and not keywords else unknown
+    return unknown if isinstance(value, Unknown) and not value.lost else value
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,), "bool": (bool,), "str": (str,), "float": (float,), "bytes": (bytes,), "list": (ListV,),
+    "dict": (DictV,), "set": (SetV,),
+}  # fmt: skip
+
+
+def _is_of(interpreter: Interpreter, value: Value, kind: Value) -> Value:
+    """Whether a value is of a type; MISSING where that is not told."""
+    if isinstance(kind, tuple):
+        answers = [_is_of(interpreter, value, one) for one in kind]
+        return MISSING if any(one is MISSING for one in answers) else any(answers)
+    groups = interpreter.lanes.groups(value)
+    if isinstance(kind, ClassV):
+        made = [one for one, _ in groups if isinstance(one, InstanceV) and one.made]
+        found = {kind in mro(interpreter, one.cls) for one in made}
+        return True if found == {True} and len(made) == len(groups) else MISSING
+    if not isinstance(kind, ExternalV) or not all(type(one) in _TOLD for one, _ in groups):
+        return MISSING
+    if kind.name == "tuple":
+        answers = [type(one) is tuple for one, _ in groups]
+    elif kind.name in _TYPES:
+        answers = [isinstance(one, _TYPES[kind.name]) for one, _ in groups]
+    else:
+        return MISSING
+    return answers[0] if len(set(answers)) == 1 else MISSING
+
+
+_TOLD = frozenset({int, bool, str, float, bytes, tuple, ListV, SetV, DictV, type(None)})
+_OF_ONE = frozenset(
+    {
+        "any", "all", "bool", "min", "max", "next", "iter", "reversed", "enumerate", "int", "float", "str", "tuple",
+        "list", "set", "frozenset", "sorted",
+    }
+)  # fmt: skip
+_COPYING = frozenset({"tuple", "list", "set", "frozenset", "sorted", "iter"})
+
+
+def _of_one(interpreter: Interpreter, name: str, value: Value) -> Value:
+    """What a function gives of one argument that may hold what is not plain; MISSING where it has to be."""
+    lanes = interpreter.lanes
+    if isinstance(value, Capability):
+        return value if name in ("int", "float", "str", "tuple", "list") else MISSING
+    if name in ("any", "all") and isinstance(value, tuple):
         result: Value = name == "all"
-        for item in args[0]:
-            result = logical(interpreter.lanes, name == "all", result, truth_of(interpreter.lanes, item))
+        for item in value:
+            result = logical(lanes, name == "all", result, truth_of(lanes, item))
         return result
-    if name == "bool":
-        return truth_of(interpreter.lanes, args[0])
-    value = interpreter.lanes.lift(lambda *items: apply(function, name, items), *args)
-    return unknown if isinstance(value, Unknown) else value
+    if type(value) is AlikeV:
+        if name in ("next", "min", "max"):
+            return value[0]
+        return value if name in _COPYING else Unknown((name,), True)
+    return truth_of(lanes, value) if name == "bool" else _of_items(lanes, name, value)
+
+
+def _of_items(lanes: Lanes, name: str, value: Value) -> Value:
+    """What a function makes of a container whose items need not be plain."""
+    items = items_of(lanes, value)
+    if items is None or not isinstance(value, tuple | DictV):
+        return MISSING
+    if name in ("min", "max") and len(items) == 1:
+        return items[0]
+    if isinstance(value, SetV) and len(items) > 1:  # in whatever order they come
+        return SetV(items) if name in ("tuple", "list", "set", "frozenset") else MISSING
+    if name == "next":
+        return items[0] if items and isinstance(value, IterV) else MISSING
+    if name in ("set", "frozenset"):
+        return MISSING if is_constant(items) else SetV(items)
+    made = {"tuple": tuple, "list": ListV, "iter": IterV}.get(name)
+    if made is not None:
+        return made(items)
+    if name == "reversed":
+        return IterV(reversed(items))
+    return IterV(enumerate(items)) if name == "enumerate" else MISSING
 
 
 def _mapped(interpreter: Interpreter, function: Value, source: Value, node: Node, unknown: Value) -> Value:
@@ -421,8 +510,8 @@ def _mapped(interpreter: Interpreter, function: Value, source: Value, node: Node
     items = items_of(interpreter.lanes, source)
     if items is None or isinstance(source, SetV) or len(items) > LONGEST_LOOP:
         return unknown
-    if isinstance(function, ExternalV) and function.name in CALLABLE:
-        return IterV(_builtin(interpreter, function.name, (item,), node) for item in items)
+    if isinstance(function, ExternalV) and function.name in PURE:
+        return IterV(_builtin(interpreter, function.name, (item,), {}, node) for item in items)
     if isinstance(function, (FuncV, PartialV)):
         return IterV(interpreter.invoke(function, (item,), {}).value for item in items)
     return unknown
@@ -440,21 +529,6 @@ def _as_table(args: tuple[Value, ...], unknown: Value) -> Value:
     return table_of([(p[0], p[1]) for p in pairs], False)
 
 
-def _of_iterator(interpreter: Interpreter, name: str, args: tuple[Value, ...], unknown: Value) -> Value:
-    items = items_of(interpreter.lanes, args[0]) if len(args) == 1 else None
-    if len(args) == 1 and type(args[0]) is AlikeV and name in ("iter", "next"):
-        return args[0] if name == "iter" else args[0][0]
-    if items is None or (isinstance(args[0], SetV) and len(items) > 1):
-        return unknown
-    if name == "iter":
-        return IterV(items)
-    if name == "reversed":
-        return IterV(reversed(items))
-    if name == "enumerate":
-        return IterV(enumerate(items))
-    return items[0] if name == "next" and items and isinstance(args[0], IterV) else unknown
-
-
 def _summed_up(interpreter: Interpreter, value: Value, call: str) -> Value:
     """An answer that hangs on many conditions inside a function hangs, seen from outside, on the function."""
     if not any(isinstance(one, Maybe) and len(one.names) > _MOST_NAMES for one, _ in interpreter.lanes.groups(value)):
@@ -465,13 +539,20 @@ def _summed_up(interpreter: Interpreter, value: Value, call: str) -> Value:
     )
 
 
-def _each(interpreter: Interpreter, callee: Split, args: tuple[Value, ...], node: Node) -> Value:
+def _each(
+    interpreter: Interpreter, callee: Split, args: tuple[Value, ...], keywords: dict[str, Value], node: Node
+) -> Value:
     """What a method gives whose owner differs from target to target."""
     unknown = Unknown((oneline(node, 60),), True)
     return interpreter.lanes.merge(
-        (_method(interpreter, one, args, node) if isinstance(one, BuiltinMethod) else unknown, mask)
+        (_arch(_method(interpreter, one, args, keywords, node)) if isinstance(one, BuiltinMethod) else unknown, mask)
         for one, mask in callee.groups
     )
+
+
+def _arch(value: Value) -> Value:
+    """A value of some targets alone: if nobody can tell it, it hangs on the target."""
+    return Unknown(value.names, True, lost=value.lost) if isinstance(value, Unknown) else value
 
 
 def _named_attribute(interpreter: Interpreter, holder: Value, name: str) -> Value:
@@ -479,7 +560,9 @@ def _named_attribute(interpreter: Interpreter, holder: Value, name: str) -> Valu
     return lanes.merge((attribute(interpreter, one, name, name), mask) for one, mask in lanes.groups(holder))
 
 
-def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, ...], node: Node) -> Value:
+def _method(
+    interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, ...], keywords: dict[str, Value], node: Node
+) -> Value:
     unknown = Unknown((oneline(node, 60),), depends(method.owner) or any(depends(a) for a in args))
     if isinstance(method.owner, DictV):
         if method.name == "get" and args:
@@ -490,43 +573,19 @@ def _method(interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, 
         return matched(interpreter, method.owner, method.name, args[0])
     if isinstance(method.owner, MatchV):
         return _group(method, args, unknown)
-    if isinstance(method.owner, SetV) and method.name == "intersection" and args:
-        return common_to(interpreter.lanes, method.owner, args[0])
-    if isinstance(method.owner, (SetV, ListV)):
-        return _of_container(method, args, unknown)
     if isinstance(method.owner, Capability):
         return _capability_method(interpreter, method.name, args, unknown)
     if method.name in _AS_NUMBER and is_capability(method.owner):
         return method.owner[0] * 10 + method.owner[1]
-    if method.name not in METHODS:
+    if method.name == "copy" and isinstance(method.owner, (SetV, ListV)) and not args:
+        return method.owner
+    function = method_of(method.owner, method.name)
+    if function is None:
         return unknown
-    value = (
-        interpreter.lanes.lift(lambda *items: apply_method(method, items), *args) if args else apply_method(method, ())
-    )
-    return unknown if isinstance(value, Unknown) else value
-
-
-def _of_container(method: BuiltinMethod, args: tuple[Value, ...], unknown: Value) -> Value:
-    """What a method of a list or set gives that leaves it as it is."""
-    owner, how = method.owner, method.name
-    if how == "copy" and not args:
-        return owner
-    if not is_constant(owner) or not all(is_constant(a) for a in args) or len(args) != 1:
-        return unknown
-    one = args[0]
-    if isinstance(owner, SetV) and isinstance(one, tuple):
-        if how == "union":
-            return SetV(dict.fromkeys((*owner, *one)))
-        if how == "difference":
-            return SetV(item for item in owner if item not in one)
-        if how in ("issubset", "issuperset", "isdisjoint"):
-            return getattr(frozenset(owner), how)(one)
-    if type(owner) is ListV and how in ("count", "index"):
-        try:
-            return getattr(list(owner), how)(one)
-        except ValueError:
-            return unknown
-    return unknown
+    value = applied(interpreter, function, (method.owner, *args), keywords, type(method.owner) is not SetV)
+    if value is MISSING and isinstance(method.owner, SetV) and method.name == "intersection" and args:
+        return common_to(interpreter.lanes, method.owner, args[0])
+    return unknown if value is MISSING or isinstance(value, Unknown) else value
 
 
 def _group(method: BuiltinMethod, args: tuple[Value, ...], unknown: Value) -> Value:

@@ -10,6 +10,7 @@ from archscan.frontends.python.interpreter.evaluate import Interpreter
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import truth_of
 from archscan.frontends.python.interpreter.loops import rounds_of
+from archscan.frontends.python.interpreter.special import tested
 from archscan.frontends.python.interpreter.values import Maybe, Unknown, Value, depends, unite
 from archscan.frontends.python.source.syntax import if_arms, inner, oneline, operands
 from archscan.model.truth import Truth
@@ -60,7 +61,7 @@ def always(interpreter: Interpreter) -> Answer:
 
 def answer(interpreter: Interpreter, node: Node, frame: Frame) -> Answer:
     """The answer a condition gives."""
-    whole = truth_of(interpreter.lanes, interpreter.evaluate(node, frame))
+    whole = truth_of(interpreter.lanes, tested(interpreter, interpreter.evaluate(node, frame)))
     rounds = rounds_of(interpreter, node, frame, whole)
     if rounds is None:
         return answer_of(interpreter, whole, node)

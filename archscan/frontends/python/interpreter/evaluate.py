@@ -6,7 +6,7 @@ import itertools
 
 from tree_sitter import Node
 
-from archscan.frontends.python.interpreter import runs
+from archscan.frontends.python.interpreter import runs, special
 from archscan.frontends.python.interpreter.expressions import HANDLERS, LEAVES
 from archscan.frontends.python.interpreter.frames import DEPTH, STEPS, Frame, Outcome, distinct
 from archscan.frontends.python.interpreter.knowledge import Knowledge
@@ -185,3 +185,7 @@ class Interpreter:
     def invoke(self, callee: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Outcome:
         """The outcome of calling a function value."""
         return runs.invoke(self, callee, args, keywords)
+
+    def tested(self, value: Value) -> Value:
+        """A value as a condition asks for it: of an object what it says itself."""
+        return special.tested(self, value)

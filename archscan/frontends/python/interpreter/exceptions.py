@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.frames import Frame
-from archscan.frontends.python.interpreter.operations import CALLABLE
+from archscan.frontends.python.interpreter.pure import PURE
 from archscan.frontends.python.interpreter.values import ExternalV, FuncV, Maybe, Split, Unknown, Value
 from archscan.frontends.python.source.syntax import SCOPES, operands, statements, text
 from archscan.frontends.python.source.syntax import field as child
@@ -131,7 +131,7 @@ def _call(interpreter: Interpreter, call: Node, frame: Frame, depth: int) -> boo
         short = callee.name.rsplit(".", 1)[-1]
         if interpreter.knowledge.call(callee.name, short, interpreter.lanes) is not None:
             return True
-        return callee.name in CALLABLE and _settled(interpreter.evaluate(call, frame))
+        return callee.name in PURE and _settled(interpreter.evaluate(call, frame))
     if (
         isinstance(callee, FuncV)
         and not callee.doubt

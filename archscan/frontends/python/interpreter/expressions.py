@@ -13,12 +13,31 @@ from tree_sitter import Node
 from archscan.frontends.python.interpreter.aliases import spoiled
 from archscan.frontends.python.interpreter.branches import combine, taken
 from archscan.frontends.python.interpreter.calls import outcome_of, variable
-from archscan.frontends.python.interpreter.classes import attribute, class_member, evaluated, is_intercepted, row, unchanged
+from archscan.frontends.python.interpreter.classes import (
+    attribute,
+    class_member,
+    evaluated,
+    is_intercepted,
+    row,
+    unchanged,
+)
 from archscan.frontends.python.interpreter.frames import END, MISSING, NO_KEY, NO_SCOPE, Frame, Lazy
 from archscan.frontends.python.interpreter.lanewise import binary, compare, items_of, logical, truth_of
 from archscan.frontends.python.interpreter.loops import loop_names
 from archscan.frontends.python.interpreter.names import lookup, resolve
 from archscan.frontends.python.interpreter.operations import LONGEST_LOOP, item_of, joined_text, table_of
+from archscan.frontends.python.interpreter.pure import PURE, applied
+from archscan.frontends.python.interpreter.special import (
+    UNARY,
+    as_tuple,
+    calculated,
+    class_item,
+    compared,
+    is_named_tuple,
+    negated,
+    sent,
+    tested,
+)
 from archscan.frontends.python.interpreter.values import (
     AlikeV,
     Capability,
@@ -85,15 +104,35 @@ def _string(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
             if piece.type == "string_content":
                 parts.append(_written(literal, piece))
             elif piece.type == "interpolation":
-                expression = child(piece, "expression")
-                plain = len(piece.named_children) == 1 and not any(c.type == "=" for c in piece.children)
-                parts.append(interpreter.evaluate(expression, frame) if expression is not None and plain else Unknown())
+                parts.append(_interpolated(interpreter, piece, frame))
     if all(isinstance(p, str) for p in parts):
         return "".join(parts)
     value = interpreter.lanes.lift(lambda *items: joined_text(items), *parts)
     if not isinstance(value, Unknown):
         return value
     return Unknown((oneline(node, 60),), value.arch, any(isinstance(p, str) and p for p in parts), value.lost)
+
+
+_CONVERSIONS = {"!r": "repr", "!s": "str"}
+
+
+def _interpolated(interpreter: Interpreter, piece: Node, frame: Frame) -> Value:
+    """What `{value!r:spec}` in a text writes."""
+    expression = child(piece, "expression")
+    if expression is None or any(c.type == "=" for c in piece.children):
+        return Unknown()
+    value = interpreter.evaluate(expression, frame)
+    for part in piece.named_children:
+        found = value
+        if part.type == "type_conversion":
+            name = _CONVERSIONS.get(text(part))
+            found = applied(interpreter, PURE[name], (value,)) if name is not None else MISSING
+        elif part.type == "format_specifier":
+            written = text(part)[1:]
+            found = MISSING if "{" in written else applied(interpreter, PURE["format"], (value, written))
+        value = Unknown((oneline(piece, 60),), depends(value)) if found is MISSING else found
+    asked = sent(interpreter, value, "__str__")
+    return value if asked is MISSING else asked
 
 
 def _written(literal: Node, content: Node) -> Value:
@@ -162,7 +201,7 @@ def _dictionary(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 def _boolean(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     left, right, sign = child(node, "left"), child(node, "right"), child(node, "operator")
     assert left is not None and right is not None and sign is not None
-    a = interpreter.evaluate(left, frame)
+    a = tested(interpreter, interpreter.evaluate(left, frame))
     is_and = sign.type == "and"
     first = truth_of(interpreter.lanes, a)
     if first is (not is_and):
@@ -170,6 +209,7 @@ def _boolean(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     b = interpreter.evaluate(right, frame)
     if first is is_and:
         return b
+    b = tested(interpreter, b)
     if not depends(a) and not depends(b) and isinstance(a, Unknown) and isinstance(b, Unknown):
         return Unknown(unite(a.names, b.names))
     return logical(interpreter.lanes, is_and, a, b)
@@ -178,8 +218,7 @@ def _boolean(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 def _not(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     argument = child(node, "argument")
     assert argument is not None
-    value = truth_of(interpreter.lanes, interpreter.evaluate(argument, frame))
-    return interpreter.lanes.lift(operator.not_, value)
+    return negated(interpreter, tested(interpreter, interpreter.evaluate(argument, frame)))
 
 
 def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
@@ -189,8 +228,11 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         return Unknown((oneline(node, 60),))
     result: Value = True
     for sign, a, b in zip(signs, values, values[1:], strict=False):
-        asked = _is_set(interpreter, sign, a, b, frame)
-        one: Value = compare(interpreter.lanes, sign, a, b) if asked is None else asked
+        one = _is_set(interpreter, sign, a, b, frame)
+        if one is None:
+            one = compared(interpreter, sign, a, b)
+        if one is MISSING:
+            one = compare(interpreter.lanes, sign, a, b)
         if isinstance(one, Unknown):
             one = _taken_for_granted(sign, a, b, operands(node), one)
         if isinstance(one, Unknown):
@@ -200,10 +242,14 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 
 
 def _as_pair(interpreter: Interpreter, value: Value) -> Value:
-    """An object of a major and a minor as their pair, which it compares like; also those in a container."""
+    """A named tuple as the tuple that it is, an object of a major and a minor as their pair; also in a container."""
     if isinstance(value, tuple) and any(isinstance(item, InstanceV) for item in value):
         return type(value)(_as_pair(interpreter, item) for item in value)
-    if not isinstance(value, InstanceV) or value.fields.keys() != _PAIR:
+    if not isinstance(value, InstanceV):
+        return value
+    if is_named_tuple(value.cls):
+        return as_tuple(interpreter, value)
+    if value.fields.keys() != _PAIR or class_member(interpreter, value.cls, "__ge__", value.cls) is not MISSING:
         return value
     return tuple(evaluated(interpreter, value.fields[name]) for name in ("major", "minor"))
 
@@ -259,7 +305,10 @@ def _conditional(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 def _operator(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     left, right, sign = child(node, "left"), child(node, "right"), child(node, "operator")
     assert left is not None and right is not None and sign is not None
-    value = binary(interpreter.lanes, text(sign), interpreter.evaluate(left, frame), interpreter.evaluate(right, frame))
+    a, b = interpreter.evaluate(left, frame), interpreter.evaluate(right, frame)
+    value = calculated(interpreter, text(sign), a, b)
+    if value is MISSING:
+        value = binary(interpreter.lanes, text(sign), a, b)
     return Unknown((oneline(node, 60),), value.arch) if isinstance(value, Unknown) else value
 
 
@@ -267,9 +316,15 @@ def _unary(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     argument, sign = child(node, "argument"), child(node, "operator")
     assert argument is not None and sign is not None
     value = interpreter.evaluate(argument, frame)
-    if sign.type == "-" and isinstance(value, (int, float)):
-        return -value
-    return value if sign.type == "+" else Unknown((oneline(node, 60),), depends(value))
+    found = sent(interpreter, value, UNARY[sign.type])
+    if found is not MISSING:
+        return found
+    if isinstance(value, Capability) and sign.type == "+":
+        return value
+    function = PURE[{"-": "operator.neg", "+": "operator.pos", "~": "operator.invert"}[sign.type]]
+    found = applied(interpreter, function, (value,))
+    known = found is not MISSING and not isinstance(found, Unknown)
+    return found if known else Unknown((oneline(node, 60),), depends(value))
 
 
 def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
@@ -290,6 +345,9 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if holder is None or isinstance(holder, (SetV, IterV)):
         return Unknown((oneline(node, 60),), depends(holder), lost=True)
     key = interpreter.evaluate(index, frame)
+    given = _given_by_class(interpreter, holder, key)
+    if given is not MISSING:
+        return given
     if isinstance(holder, Unknown) and isinstance(key, str) and not holder.lost:
         seeded = interpreter.seed(key)
         if seeded is not None:
@@ -302,6 +360,13 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if isinstance(value, Unknown) and not (interpreter.tries and value == NO_KEY):
         return Unknown((oneline(node, 60),), value.arch, lost=value.lost)
     return value
+
+
+def _given_by_class(interpreter: Interpreter, holder: Value, key: Value) -> Value:
+    """What an object's or a class's own way gives for a key; MISSING if it has none."""
+    if isinstance(holder, ClassV):
+        return class_item(interpreter, holder, key)
+    return sent(interpreter, holder, "__getitem__", (key,))
 
 
 def _stored(interpreter: Interpreter, full: str, owner: str, frame: Frame, position: int) -> Value:
@@ -318,21 +383,25 @@ def _stored(interpreter: Interpreter, full: str, owner: str, frame: Frame, posit
 
 
 def _slice(interpreter: Interpreter, holder: Value, index: Node, frame: Frame) -> Value:
-    bounds = re.fullmatch(r"(-?\d*)\s*:\s*(-?\d*)(?:\s*:\s*(-?\d*))?", text(index))
-    if not bounds:
-        return Unknown(("slice",), depends(holder), lost=True)
-    start, stop, step = (int(b) if b and b != "-" else None for b in bounds.groups())
+    bounds: list[Node | None] = [None]
+    for part in index.children:
+        if part.type == ":":
+            bounds.append(None)
+        elif part.is_named and part.type != "comment":
+            bounds[-1] = part
+    values = [None if bound is None else interpreter.evaluate(bound, frame) for bound in bounds[:3]]
 
-    def cut(held: Value) -> Value:
+    def cut(held: Value, *places: Value) -> Value:
+        start, stop, step = (*places, None, None, None)[:3]
         if isinstance(held, Capability) and start in (None, 0) and stop == 2 and step is None:
             return interpreter.lanes.pair
-        if isinstance(held, (str, tuple)) and not isinstance(held, (SetV, AlikeV, IterV)) and step != 0:
+        if not all(place is None or type(place) is int for place in (start, stop, step)) or step == 0:
+            return Unknown(("slice",), depends(held), lost=True)
+        if isinstance(held, (str, tuple)) and not isinstance(held, (SetV, AlikeV, IterV)):
             return held[start:stop:step] if isinstance(held, str) else type(held)(tuple(held)[start:stop:step])
         return Unknown(("slice",), depends(held), lost=True)
 
-    return interpreter.lanes.merge(
-        (cut(one), mask) for one, mask in interpreter.lanes.groups(interpreter.lanes.whole(holder))
-    )
+    return interpreter.lanes.lift(cut, holder, *values)
 
 
 def _index(interpreter: Interpreter, holder: Value, key: Value) -> Value:

@@ -6,14 +6,13 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from archscan.frontends.python.interpreter.operations import (
-    ARITHMETIC,
     COMPARE,
-    both_numbers,
     kleene,
     spellings,
     table_of,
     truthy,
 )
+from archscan.frontends.python.interpreter.pure import ARITHMETIC, NotPlainError
 from archscan.frontends.python.interpreter.values import (
     AlikeV,
     Capability,
@@ -238,11 +237,14 @@ def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         return table_of([*a.rows, *b.rows], False)
     if sign == "in" or not (is_constant(a) and is_constant(b)):
         return Unknown((), depends(a) or depends(b))
+    if isinstance(b, SetV) or isinstance(a, SetV):
+        return Unknown()
     try:
-        if sign in ("**", "<<") or (sign == "*" and not both_numbers(a, b)):
-            return Unknown()
-        return ARITHMETIC[sign](a, b)
-    except (TypeError, KeyError, ValueError, ZeroDivisionError, OverflowError):
+        if isinstance(a, tuple) or (isinstance(b, tuple) and sign == "*"):
+            held, count = (a, b) if isinstance(a, tuple) else (b, a)
+            return type(held)(ARITHMETIC[sign](list(held), count))
+        return ARITHMETIC[sign](a, list(b) if type(b) is ListV else b)
+    except (NotPlainError, TypeError, KeyError, ValueError, ZeroDivisionError, OverflowError):
         return Unknown()
 
 

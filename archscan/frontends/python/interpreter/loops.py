@@ -38,7 +38,7 @@ def asked(interpreter: Interpreter, condition: Node, frame: Frame) -> Value:
 
     Where it only goes on to the next item, it has to be met by all: else some item gets further.
     """
-    whole = truth_of(interpreter.lanes, interpreter.evaluate(condition, frame))
+    whole = truth_of(interpreter.lanes, interpreter.tested(interpreter.evaluate(condition, frame)))
     rounds = rounds_of(interpreter, condition, frame, whole)
     if rounds is None:
         return whole

@@ -18,7 +18,8 @@ from archscan.frontends.python.interpreter.lanewise import items_of
 from archscan.frontends.python.interpreter.loops import loop_names
 from archscan.frontends.python.interpreter.matching import case_truths
 from archscan.frontends.python.interpreter.mutation import augmented, changed_by
-from archscan.frontends.python.interpreter.operations import BUILTINS, item_of
+from archscan.frontends.python.interpreter.operations import item_of
+from archscan.frontends.python.interpreter.pure import BUILTINS
 from archscan.frontends.python.interpreter.values import (
     ExternalV,
     FuncV,

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from archscan.frontends.python.interpreter.values import (
-    AlikeV,
     BuiltinMethod,
     Capability,
     DictV,
@@ -16,7 +15,6 @@ from archscan.frontends.python.interpreter.values import (
     InstanceV,
     IterV,
     Lanes,
-    ListV,
     Maybe,
     PropertiesV,
     SetV,
@@ -96,8 +94,10 @@ def kleene(is_and: bool, a: Value, b: Value) -> Value:
     """`a and b` or `a or b` on one lane; an unknown operand that asks nothing of the target is taken as met."""
     stop = not is_and
     x, y = _unless_stopped(truthy(a), stop), _unless_stopped(truthy(b), stop)
-    if x is stop or y is stop:
-        return stop if (isinstance(x, bool) and isinstance(y, bool)) or not is_constant(a) else (a if x is stop else b)
+    if x is stop:
+        return a
+    if y is stop and not isinstance(x, bool):  # it stops there, or before with what nobody knows
+        return stop if isinstance(b, bool) else Unknown(getattr(x, "names", ()), depends(a), stop)
     if isinstance(x, bool) and isinstance(y, bool):
         return b
     if isinstance(x, Unknown) and isinstance(y, Unknown):
@@ -175,10 +175,6 @@ def table_of(rows: list[tuple[Value, Value]], is_open: bool) -> DictV:
     return DictV(tuple(dict(rows).items()), is_open)
 
 
-def both_numbers(a: Value, b: Value) -> bool:
-    return isinstance(a, (int, float)) and isinstance(b, (int, float))
-
-
 def spellings(target: Any) -> tuple[str, ...]:
     sm, dotted = target.sm, f"{target.major}.{target.minor}"
     suffixes = ("", "a", "f") if target.sm >= 90 else ("",)
@@ -195,91 +191,10 @@ def hashable(value: Value) -> bool:
     return not isinstance(value, DictV)
 
 
-def apply(function: Callable[..., Value], name: str, items: tuple[Value, ...]) -> Value:
-    if len(items) == 1 and isinstance(items[0], Capability):
-        return items[0] if name in ("int", "float", "str", "tuple", "list") else Unknown((), True)
-    if any(type(i) is AlikeV for i in items):
-        return (
-            items[0]
-            if name in ("tuple", "list", "set", "frozenset", "sorted") and len(items) == 1
-            else Unknown((), True)
-        )
-    if name in ("tuple", "list") and len(items) == 1 and isinstance(items[0], tuple):
-        return items[0] if isinstance(items[0], SetV) and len(items[0]) > 1 else CALLABLE[name](items[0])
-    if not all(is_constant(i) for i in items):
-        if name in ("set", "frozenset") and len(items) == 1 and isinstance(items[0], tuple):
-            return SetV(items[0])
-        return Unknown((), any(depends(i) for i in items))
-    if name in _OF_ONE and (len(items) != 1 or not isinstance(items[0], (tuple, str))):
-        return Unknown()
-    try:
-        return function(*items)
-    except (TypeError, ValueError, OverflowError):
-        return Unknown()
-
-
-_OF_ONE = frozenset({"set", "frozenset", "sorted", "len", "sum"})
-
-
-def apply_method(method: BuiltinMethod, items: tuple[Value, ...]) -> Value:
-    owner = method.owner
-    if not isinstance(owner, str) or not all(is_constant(i) for i in items):
-        return Unknown((), any(depends(i) for i in items))
-    try:
-        result = getattr(owner, method.name)(*items)
-    except (TypeError, ValueError, AttributeError, KeyError, IndexError):
-        return Unknown()
-    return ListV(result) if isinstance(result, list) else result
-
-
-def _numbers(numbers: range) -> Value:
-    """The numbers of a range as a list, if they can be targets: a longer one is a count of something else."""
-    return ListV(numbers) if len(numbers) <= _LONGEST_RANGE else Unknown(("range",))
-
-
-_LONGEST_RANGE = 100
 LONGEST_LOOP = 64  # items of a loop that are gone through
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
     "is": lambda a, b: a == b, "is not": lambda a, b: a != b, "<>": operator.ne,
-}  # fmt: skip
-
-
-ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-    "/": operator.truediv, "|": operator.or_, "&": operator.and_, ">>": operator.rshift,
-}  # fmt: skip
-
-
-METHODS = frozenset(
-    {
-        "split",
-        "startswith",
-        "endswith",
-        "lower",
-        "upper",
-        "strip",
-        "replace",
-        "lstrip",
-        "rstrip",
-        "removeprefix",
-        "format",
-        "join",
-    }
-)
-
-
-CALLABLE: dict[str, Callable[..., Any]] = {
-    "int": int, "str": str, "float": float, "bool": bool, "tuple": tuple, "list": ListV,
-    "set": lambda v: SetV(dict.fromkeys(v)), "frozenset": lambda v: SetV(dict.fromkeys(v)),
-    "sum": sum, "abs": abs, "round": round, "range": lambda *bounds: _numbers(range(*bounds)),
-    "sorted": lambda v: ListV(sorted(v)), "min": min, "max": max, "len": len, "any": any, "all": all,
-}  # fmt: skip
-
-
-BUILTINS = frozenset(CALLABLE) | {
-    "print", "range", "isinstance", "getattr", "hasattr", "super", "type", "map", "zip", "iter", "next", "dict",
-    "repr", "id", "hash", "enumerate", "reversed", "filter", "callable", "setattr", "delattr", "vars",
 }  # fmt: skip

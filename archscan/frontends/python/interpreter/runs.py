@@ -29,9 +29,11 @@ from archscan.frontends.python.interpreter.lanewise import items_of, truth_of
 from archscan.frontends.python.interpreter.loops import loop_names
 from archscan.frontends.python.interpreter.matching import case_truths
 from archscan.frontends.python.interpreter.operations import hashable
+from archscan.frontends.python.interpreter.pure import ANY_ORDER, PURE, applied
 from archscan.frontends.python.interpreter.values import (
     ClassV,
     DictV,
+    ExternalV,
     FuncV,
     InstanceV,
     PartialV,
@@ -82,8 +84,11 @@ def invoke(interpreter: Interpreter, callee: Value, args: tuple[Value, ...], key
         return result
     if isinstance(callee, ClassV):
         return Outcome(_construct(interpreter, callee, args, keywords))
+    if isinstance(callee, ExternalV) and callee.name in PURE:
+        found = applied(interpreter, PURE[callee.name], args, keywords, callee.name not in ANY_ORDER)
+        return Outcome(Unknown(("call",), any(depends(a) for a in args)) if found is MISSING else found)
     if not isinstance(callee, FuncV):
-        return Outcome(Unknown(("call",)))
+        return Outcome(Unknown(("call",), any(depends(a) for a in args)))
     if interpreter.depth > DEPTH or interpreter.steps > STEPS:
         interpreter.cut_short += 1
         return Outcome(Unknown(("too deep",)))
