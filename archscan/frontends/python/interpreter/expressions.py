@@ -309,7 +309,9 @@ def _operator(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     value = calculated(interpreter, text(sign), a, b)
     if value is MISSING:
         value = binary(interpreter.lanes, text(sign), a, b)
-    return Unknown((oneline(node, 60),), value.arch) if isinstance(value, Unknown) else value
+    if not isinstance(value, Unknown):
+        return value
+    return Unknown((oneline(node, 60),), value.arch, raises=value.raises)
 
 
 def _unary(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
@@ -358,7 +360,7 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         return attribute(interpreter, holder, key, full)
     value = interpreter.lanes.lift(lambda h, k: _index(interpreter, h, k), holder, key)
     if isinstance(value, Unknown) and not (interpreter.tries and value == NO_KEY):
-        return Unknown((oneline(node, 60),), value.arch, lost=value.lost)
+        return Unknown((oneline(node, 60),), value.arch, lost=value.lost, raises=value.raises)
     return value
 
 

@@ -17,7 +17,7 @@ DEPTH = 90
 STEPS = 5_000
 TRACE = 16
 MISSING: Any = object()
-NO_KEY = Unknown(("KeyError",))  # what looking up a key gives that is not there
+NO_KEY = Unknown(("KeyError",), raises="KeyError")  # what looking up a key gives that is not there
 
 
 @dataclass(eq=False, repr=False)

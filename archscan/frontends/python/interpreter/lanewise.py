@@ -244,8 +244,10 @@ def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
             held, count = (a, b) if isinstance(a, tuple) else (b, a)
             return type(held)(ARITHMETIC[sign](list(held), count))
         return ARITHMETIC[sign](a, list(b) if type(b) is ListV else b)
-    except (NotPlainError, TypeError, KeyError, ValueError, ZeroDivisionError, OverflowError):
+    except (NotPlainError, KeyError):
         return Unknown()
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
+        return Unknown(raises=type(error).__name__)
 
 
 def _joined(sign: str, a: tuple[Value, ...], b: tuple[Value, ...]) -> Value:

@@ -20,6 +20,7 @@ from archscan.frontends.python.interpreter.matching import case_truths
 from archscan.frontends.python.interpreter.mutation import augmented, changed_by
 from archscan.frontends.python.interpreter.operations import item_of
 from archscan.frontends.python.interpreter.pure import BUILTINS
+from archscan.frontends.python.interpreter.replay import replayed
 from archscan.frontends.python.interpreter.values import (
     ExternalV,
     FuncV,
@@ -315,6 +316,10 @@ def _join(
         return _after_arms(
             interpreter, name, frame, _match_arms(interpreter, node, frame), after, earlier, chain, start
         )
+    if node.type in _REPLAYED:
+        held = _replayed(interpreter, frame, node, before, chain)
+        if held is not None and name in held:
+            return held[name]
     if node.type == "try_statement":
         return _after_try(interpreter, name, node, frame, inside, len(chain), after, otherwise)
     if node.type == "with_statement":
@@ -331,6 +336,43 @@ def _join(
     why = (oneline(node.children[0], 20) + " loop",)
     values = [otherwise(), *(after(i) for i in sorted({b.chain[len(chain)][1] for b in inside} - {arm})), value]
     return combine(interpreter, [(v, interpreter.lanes.all, why) for v in values])
+
+
+_REPLAYED = frozenset({"for_statement", "while_statement", "try_statement"})
+
+
+def _replayed(
+    interpreter: Interpreter, frame: Frame, node: Node, before: list[Binding], chain: Chain
+) -> dict[str, Value] | None:
+    """What a loop or try statement leaves in the names that it binds; None where that is not followed. Remembered."""
+    key = (node.start_byte, len(before), "replayed")
+    known = frame.memo.get(key)
+    if known is None:
+        frame.memo[key] = (None, ())  # what leads back to itself is not followed
+        outer, interpreter.trace = interpreter.trace, []
+        whole = interpreter.cut_short
+        found = replayed(interpreter, frame, node, lambda name: _held_before(interpreter, frame, name, node, chain))
+        known = (found, distinct(interpreter.trace))
+        interpreter.trace = outer
+        if whole == interpreter.cut_short:
+            frame.memo[key] = known
+        else:
+            frame.memo.pop(key, None)
+    interpreter.trace.extend(known[1])
+    return known[0]
+
+
+def _held_before(interpreter: Interpreter, frame: Frame, name: str, node: Node, chain: Chain) -> Value:
+    """What a name holds where a compound statement of its scope begins; MISSING if it holds nothing yet."""
+    scope = frame.scope
+    if name in scope.outer or not name.isidentifier():
+        return MISSING
+    every = sorted([*scope.bindings.get(name, ()), *scope.changes.get(name, ())], key=lambda b: b.node.end_byte)
+    earlier = [b for b in every if b.node.end_byte <= node.start_byte]
+    value = _reach(interpreter, name, frame, earlier, chain, node.start_byte)
+    if value is MISSING:
+        value = frame.locals.get(name, MISSING)
+    return value if value is MISSING else trusted(interpreter, value, name, frame, frame, node.start_byte)
 
 
 Arms = list[tuple[Node, int, int, tuple[str, ...]]]  # block, lanes that surely and perhaps take it, what that hangs on

@@ -15,6 +15,7 @@ from archscan.frontends.python.interpreter.values import (
     InstanceV,
     IterV,
     Lanes,
+    ListV,
     Maybe,
     PropertiesV,
     SetV,
@@ -151,7 +152,8 @@ def item_of(value: Value, index: int, lanes: Lanes) -> Value:
         return Unknown((), depends(value), lost=True)
     if isinstance(value, tuple) and -len(value) <= index < len(value):
         return value[index]
-    return Unknown((), depends(value), lost=isinstance(value, tuple))
+    is_list = type(value) in (tuple, ListV)
+    return Unknown((), depends(value), lost=isinstance(value, tuple), raises="IndexError" if is_list else "")
 
 
 def is_capability(value: Value) -> bool:

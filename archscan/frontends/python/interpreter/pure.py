@@ -72,8 +72,8 @@ def applied(
             parts += _on(interpreter, lambda lane, items=items: call(items, lane), mask)  # type: ignore[misc]
     except (NotPlainError, DiffersError):
         return MISSING
-    except Exception:  # what a function raises, it raises in the scanned code
-        return Unknown(("raises",), lost=True)
+    except Exception as error:  # what a function raises, it raises in the scanned code
+        return _raised(error)
     return lanes.merge(parts)
 
 
@@ -96,9 +96,14 @@ def _on(interpreter: Interpreter, call: Callable[[int], Value], mask: int) -> li
                     parts.append((call(lane & mask), lane & mask))
                 except (NotPlainError, DiffersError):
                     raise
-                except Exception:
-                    parts.append((Unknown(("raises",), lost=True), lane & mask))
+                except Exception as error:
+                    parts.append((_raised(error), lane & mask))
         return parts
+
+
+def _raised(error: Exception) -> Unknown:
+    name = type(error).__name__
+    return Unknown((name,), lost=True, raises=name)
 
 
 def _plain(interpreter: Interpreter, value: Value, mask: int, ordered: bool) -> Any:

@@ -22,12 +22,14 @@ class Unknown:
 
     `text` = it is a text that holds something, whatever: true, and not None.
     `lost` = the source gives it, in a way that is not followed: what its name says by convention is no help then.
+    `raises` = there is none: what is raised instead, if that is known.
     """
 
     names: tuple[str, ...] = ()
     arch: bool = False
     text: bool = False
     lost: bool = False
+    raises: str = ""
 
 
 @dataclass(frozen=True, slots=True)
