@@ -8,7 +8,7 @@ import pytest
 
 from archscan.catalog import load
 from archscan.catalog.targets import select
-from archscan.model.finding import Finding
+from archscan.model.finding import Advice, Capability, Finding
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.pipeline import report, scan
 
@@ -101,3 +101,62 @@ def test_a_check_is_told_where_no_arm_behind_it_is(asked: str, lines: list[int],
 def test_a_row_has_to_be_made_with_and_without_a_check(check: str, advice: str, score: int, tmp_path: Path) -> None:
     finding = _found(tmp_path, "sm_120", a_dot_py=TABLE.replace("CHECK", check))["a.py", 2]
     assert (finding.advice.value, finding.risk.score) == (advice, score)
+
+
+KERNEL_HEADER = """\
+#pragma once
+struct Attention {
+  using ArchTag = cutlass::arch::Sm100;
+  static int run(float* y);
+};
+template <typename T>
+__global__ void finish(T* y) {
+FENCE
+}
+"""
+KERNEL_SOURCE = """\
+#include "norm.cuh"
+void norm(float* y, int sm) {
+BODY
+}
+"""
+TAGGED, PLAIN = "  Attention::run(y);", "  y[0] = 1.f;"
+DISPATCHED = """\
+  if (sm >= 120) {
+    other_way(y);
+  } else {
+    Attention::run(y);
+  }"""
+FENCED = "  finish<float><<<1, 32>>>(y);"
+WGMMA = '  asm volatile("wgmma.fence.sync.aligned;");'
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "fence", "capability", "advice"),
+    [
+        ("sm_120", TAGGED, "", Capability.CANNOT, Advice.LEAVE),
+        ("sm_103", TAGGED, "", Capability.UNKNOWN, Advice.INVESTIGATE),  # has what the tag stands for
+        ("sm_120", PLAIN, "", Capability.UNKNOWN, Advice.INVESTIGATE),  # the header's class is not used
+        ("sm_120", DISPATCHED, "", Capability.UNKNOWN, Advice.INVESTIGATE),  # the source has a way of its own
+        ("sm_120", FENCED, WGMMA, Capability.CANNOT, Advice.LEAVE),
+        ("sm_120", FENCED, f"#ifdef __CUDA_ARCH_FEAT_SM90_ALL\n{WGMMA}\n#endif", Capability.UNKNOWN, None),
+    ],
+)
+def test_a_list_needs_what_its_sources_use_outside_of_every_gate(
+    target: str, body: str, fence: str, capability: Capability, advice: Advice | None, tmp_path: Path
+) -> None:
+    spec = SPEC.replace("NAME", "norm").replace("MAJORS", "[9]")
+    source, header = KERNEL_SOURCE.replace("BODY", body), KERNEL_HEADER.replace("FENCE", fence)
+    found = _found(tmp_path, target, jit_dot_py=spec, csrc__norm_dot_cu=source, csrc__norm_dot_cuh=header)
+    assert found["jit.py", 4].capability is capability
+    assert advice in (None, found["jit.py", 4].advice)
+
+
+def test_a_build_flag_needs_what_its_modules_need(tmp_path: Path) -> None:
+    spec = SPEC.replace("NAME", "norm").replace("MAJORS", "[9]")
+    aot = "from jit import gen_norm_module\n\ndef every(has_sm90):\n    if has_sm90:\n        yield gen_norm_module()\n"
+    source, header = KERNEL_SOURCE.replace("BODY", TAGGED), KERNEL_HEADER.replace("FENCE", "")
+    sources = {"csrc__norm_dot_cu": source, "csrc__norm_dot_cuh": header}
+    found = _found(tmp_path, "sm_120", jit_dot_py=spec, aot_dot_py=aot, **sources)
+    assert {f.features for (path, _), f in found.items() if path in ("jit.py", "aot.py")} == {("tcgen05",)}
+    assert found["aot.py", 4].advice is Advice.LEAVE

@@ -14,6 +14,7 @@ from archscan.judge.chips import chips_named
 from archscan.judge.intent import limits_others, prepares
 from archscan.judge.needs.features import COMPILED, Needs, needs_to_open
 from archscan.judge.needs.limits import OPT_IN, THREADS, constant, is_limit, limit, listed_limit, tabled_limit
+from archscan.judge.needs.modules import lacking
 from archscan.judge.needs.obstacles import Obstacles
 from archscan.judge.needs.oversized import oversized
 from archscan.judge.project import Project
@@ -219,7 +220,9 @@ class _Judge:
     def _needs_of(self, shut: Shut) -> Needs:
         guarded = shut.missed.arm
         arm = None if guarded == REST else self.gate.arms[guarded]
-        return needs_to_open(self.gate, arm, (), self.project, self.selection, self.catalog)
+        needs = needs_to_open(self.gate, arm, (), self.project, self.selection, self.catalog)
+        lacks = lacking(self.gate, arm, self.project, self.selection, self.catalog)
+        return Needs((*lacks, *needs.items)) if lacks else needs
 
     def admitted(self) -> Iterator[Case]:
         """One case for the first branch that the target takes and cannot run."""

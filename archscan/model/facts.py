@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from archscan.model.gate import Gate, Place
+from archscan.model.gate import FeatureUse, Gate, Place
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ class FileFacts:
     gates: tuple[Gate, ...] = ()
     sites: tuple[Site, ...] = ()
     links: tuple[Link, ...] = ()
+    uses: tuple[FeatureUse, ...] = ()  # of a compiled source: what its functions and all they call use, gated or not
     undecided: tuple[Undecided, ...] = ()
     suppressions: tuple[Suppression, ...] = ()
     problems: tuple[str, ...] = ()  # "unbalanced #if at line 12": read, but with a remark

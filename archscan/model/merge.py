@@ -40,6 +40,7 @@ def _joined(one: FileFacts, other: FileFacts) -> FileFacts:
         gates=tuple(sorted(gates, key=lambda g: g.place.start)) if one.gates and other.gates else gates,
         sites=one.sites + other.sites,
         links=tuple(dict.fromkeys(one.links + other.links)),
+        uses=one.uses + other.uses,
         undecided=tuple(dict.fromkeys(one.undecided + other.undecided)),
         suppressions=tuple(dict.fromkeys(one.suppressions + other.suppressions)),
         problems=tuple(dict.fromkeys(one.problems + other.problems)),

@@ -128,6 +128,7 @@ class CudaFrontEnd:
             root=index.root,
             gates=(*found.gates, *(host.gates if host else ())),
             sites=host.sites if host else (),
+            uses=reached.used_by(index.path) if _is_unit(index) else (),
             undecided=(*index.undecided, *found.undecided, *(host.undecided if host else ())),
             suppressions=index.suppressions,
             problems=index.directives.problems,
@@ -155,7 +156,13 @@ def _is_silent(index: CudaIndex, macros: MacroTable) -> bool:
     directives = index.directives
     told = index.suppressions or index.undecided or directives.undecided or directives.problems
     hosting = index.host is not None and index.host.has_facts
-    return not (told or hosting or directives.calls or index.path in macros.asking)
+    return not (told or hosting or directives.calls or index.path in macros.asking or _is_unit(index))
+
+
+def _is_unit(index: CudaIndex) -> bool:
+    """Whether a file is own device code that is compiled as it is, so that it matters what it leads to."""
+    has_functions = index.host is not None and index.host.functions is not None
+    return has_functions and index.path.endswith(".cu") and index.origin is Origin.OWN and not index.directives.brief
 
 
 def _python_index(source: Source, context: Context) -> CudaIndex | None:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from archscan.catalog.types import Catalog
+from archscan.catalog.features import pattern_heads
+from archscan.catalog.recognise import blank_literals
+from archscan.catalog.types import Catalog, Feature
 from archscan.frontends.cuda.constexpr import Span, asked_spans, is_asked
 from archscan.frontends.cuda.host.sites import function_name, word_before
 from archscan.frontends.cuda.inventory import Named, named
@@ -46,7 +48,11 @@ class Node:
     line: int
     features: tuple[FeatureUse, ...]
     calls: frozenset[str]
-    named: tuple[Named, ...] = ()  # everything it calls and every instruction, for an inventory; lines are the file's
+    code: bytes = b""  # from its first brace on, where that is wanted
+
+    def named(self) -> tuple[Named, ...]:
+        """Everything it calls and every instruction, for an inventory; lines are the file's."""
+        return tuple(one._replace(line=one.line + self.line - 1) for one in named(self.code))
 
 
 class Vocabulary:
@@ -60,6 +66,7 @@ class Vocabulary:
         self._known: dict[bytes, tuple[str, ...]] = {}
         self._instructions: dict[bytes, tuple[tuple[bytes, tuple[str, ...]], ...]] = {}
         self._plain: set[bytes] = set()  # names that mean no feature
+        self._written = tuple((f, f.code_pattern, _heads(f)) for f in catalog.features.values() if f.code_pattern)
         self.known = catalog.known
 
     def instructions(self, text: bytes) -> tuple[tuple[bytes, tuple[str, ...]], ...]:
@@ -83,6 +90,16 @@ class Vocabulary:
                 continue
             for feature in self._features(b"name", name, name + b"();"):
                 yield name, feature
+
+    def written(self, code: bytes) -> Iterator[tuple[int, str]]:
+        """The features that a pattern finds in code, such as a tag that chooses hardware, with their offsets."""
+        plain = b""
+        for feature, pattern, heads in self._written:
+            if any(head in code for head in heads):
+                plain = plain or blank_literals(code)
+                match = pattern.search(plain)
+                if match is not None:
+                    yield match.start(), feature.id
 
     def means(self, name: bytes) -> bool:
         """Whether a name stands for a feature."""
@@ -127,6 +144,11 @@ class Functions:
         except Changed:
             return ()
         return _nodes(data, (one for one in self.defined if one.name == name), vocabulary, self.with_calls)
+
+
+def _heads(feature: Feature) -> tuple[bytes, ...]:
+    """The words that a match of a feature's patterns begins with."""
+    return tuple(head.encode() for pattern in feature.code_patterns for head in pattern_heads(pattern) or ())
 
 
 def functions(data: bytes, disk: str, vocabulary: Vocabulary, with_calls: bool) -> Functions | None:
@@ -224,11 +246,13 @@ def _node(one: Defined, chunk: bytes, line: int, vocabulary: Vocabulary, with_ca
         if feature not in uses:
             at = line + chunk.count(b"\n", 0, chunk.find(call, start))
             uses[feature] = FeatureUse(feature, at, call.decode("utf-8", "replace"))
+    for offset, feature in vocabulary.written(chunk[start:]) if with_calls else ():
+        uses.setdefault(feature, FeatureUse(feature, line + chunk.count(b"\n", 0, start + offset)))
     calls = frozenset(c.decode("utf-8", "replace") for c in called if len(c) > 1) - {name}
     features = tuple(uses[f] for f in sorted(uses))
     first = line + chunk.count(b"\n", 0, start)
-    found = tuple(one._replace(line=one.line + first - 1) for one in named(chunk[start:])) if with_calls else ()
-    return Node(name, first, features, calls, found) if features or calls or found else None
+    code = chunk[start:] if with_calls else b""
+    return Node(name, first, features, calls, code) if features or calls or b"(" in code else None
 
 
 def _use(feature: str, mnemonic: bytes, chunk: bytes, start: int, line: int, spans: tuple[Span, ...]) -> FeatureUse:

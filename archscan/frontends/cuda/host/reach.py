@@ -5,6 +5,7 @@ Of the thousands of functions in a project a few hundred are behind a gate: each
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from archscan.model.gate import FeatureUse, Mention
 _HOPS = 4
 _MOST_DEFINITIONS = 3  # a name that may mean more says nothing (`run`, `operator`)
 _MOST_FEATURES = 24
+_MOST_PLACES = 4  # where a source uses a feature
 _HEADERS = (".h", ".hh", ".hpp", ".cuh", ".inl")
 
 _MOST_FUNCTIONS = 400  # that are looked at behind one piece of code
@@ -69,6 +71,7 @@ class Reached:
     callables: Callables
     vocabulary: Vocabulary
     _nodes: dict[Key, tuple[Node, ...]] = field(default_factory=dict)
+    _named: dict[Key, tuple[Named, ...]] = field(default_factory=dict)
     _meant: dict[Key, tuple[Key, ...]] = field(default_factory=dict)
     _uses: dict[tuple[Key, int], Uses] = field(default_factory=dict)
 
@@ -89,6 +92,32 @@ class Reached:
                 if use.path == path and use.line > line:
                     found.setdefault(use.feature, use)
         return tuple(sorted(found.values(), key=lambda use: (use.line, use.feature)))
+
+    def used_by(self, path: str) -> tuple[FeatureUse, ...]:
+        """What the functions of a source use, with everything that they call or name as types, wherever that stands.
+
+        What is behind a name with several definitions is in doubt; after many functions nobody looks further.
+        """
+        functions = self.callables.files.get(path)
+        found: dict[str, list[FeatureUse]] = {}
+        seen: set[Key] = set()
+        names = dict.fromkeys(one.name for one in functions.defined) if functions is not None else ()
+        pending = deque(((path, name), True) for name in names)
+        while pending and len(seen) < _MOST_FUNCTIONS:
+            key, sure = pending.popleft()
+            if key in seen:
+                continue
+            seen.add(key)
+            for node in self._read(key):
+                for use in node.features:
+                    places = found.setdefault(use.feature, [])
+                    if len(places) < _MOST_PLACES and not (use.via and self.meant(key[0], use.via)):
+                        confidence = use.confidence if sure else "low"
+                        places.append(replace(use, via=key[1], path=key[0], confidence=confidence))
+                for callee in sorted(node.calls):
+                    keys = self.meant(key[0], callee)
+                    pending.extend((one, sure and len(keys) == 1) for one in keys if one not in seen)
+        return tuple(use for name in sorted(found) for use in found[name])
 
     def meant(self, path: str, name: str) -> tuple[Key, ...]:
         """The definitions that a name may mean in a file; none if that is not clear."""
@@ -127,7 +156,7 @@ class Reached:
                             continue
                         sure = use.confidence if len(keys) == 1 else "low"
                         features.setdefault(use.feature, replace(use, via=key[1], path=key[0], confidence=sure))
-                    pending += [(inner, key[0], key[1]) for inner in node.named]
+                pending += [(inner, key[0], key[1]) for inner in self._names_of(key)]
         order = sorted(missing.values(), key=lambda m: (m.path, m.line, m.name))
         return Inventory(tuple(features[name] for name in sorted(features)), tuple(order[:_MOST_MISSING]))
 
@@ -181,6 +210,13 @@ class Reached:
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = self.callables.files[key[0]].called(key[1], self.vocabulary)
+        return found
+
+    def _names_of(self, key: Key) -> tuple[Named, ...]:
+        """What the functions of a name in a file call, and their instructions."""
+        found = self._named.get(key)
+        if found is None:
+            found = self._named[key] = tuple(one for node in self._read(key) for one in node.named())
         return found
 
     def _behind(self, key: Key, hops: int) -> Uses:
