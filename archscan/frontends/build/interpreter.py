@@ -369,7 +369,7 @@ class _Interpreter:
         for answer in answers:
             for origin in answer.origins | answer.bounds | answer.haystacks if here else ():
                 self.trace.uses.setdefault(origin, set()).add(offset)
-            for origin in answer.haystacks:
+            for origin in answer.haystacks if not answer.value else ():  # what is there for whoever asks drops nothing
                 self.trace.haystacks.setdefault(origin, set()).add(answer.haystack)
 
     def possibly(self, body: tuple[Node, ...]) -> Scope:

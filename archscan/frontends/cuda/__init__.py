@@ -116,7 +116,7 @@ class CudaFrontEnd:
             project.macros,
             tools.compiler,
             tools.evaluator,
-            Features(tools.recogniser, reached.of, reached.after, reached.behind),
+            Features(tools.recogniser, reached.of, reached.after, reached.behind, reached.defines),
             need_liveness=hosting is not None,
         )
         host = host_gates(hosting, project.host, found.liveness, context) if hosting is not None else None

@@ -10,7 +10,7 @@ from archscan.judge.branches import REST, Branch
 from archscan.judge.needs.features import COMPILED, Need, needs_when_taken
 from archscan.judge.needs.images import image_files, loaded
 from archscan.judge.needs.limits import OPT_IN, Overrun, limit, lumped, source
-from archscan.judge.needs.notes import images, shared_bytes
+from archscan.judge.needs.notes import arm_note, images, shared_bytes
 from archscan.judge.project import Project
 from archscan.model.gate import Gate, Kind
 from archscan.model.target import Selection
@@ -66,6 +66,8 @@ class Obstacles:
 
     def _unassembled(self, branch: Branch, taken: int) -> Obstacle | None:
         arm = self.gate.arms[branch.arm] if branch.arm != REST else None
+        if arm_note(self.gate, branch.arm, "named") is not None:
+            return None
         uses = arm.features if arm is not None else self.gate.rest_features
         known = [self.catalog.features[u.feature].mask for u in uses if u.feature in self.catalog.features]
         if all(taken & mask == taken for mask in known):

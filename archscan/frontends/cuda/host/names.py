@@ -140,7 +140,16 @@ _FAILURE = re.compile(
 @cache
 def is_check(name: str) -> bool:
     """Whether a call of that name refuses when its first argument (or comparison) fails."""
-    return bool(_CHECK.match(name) or _CAMEL_CHECK.match(name))
+    return bool(_CHECK.match(name) or _CAMEL_CHECK.match(name)) or fails_when_true(name)
+
+
+_FAILS_IF = re.compile(r"^[A-Z0-9_]*(?:ERROR|FAIL|THROW|ABORT|FATAL|PANIC|RAISE|REJECT)[A-Z0-9_]*_(?:IF|WHEN)$")
+
+
+@cache
+def fails_when_true(name: str) -> bool:
+    """Whether a macro of that name refuses when its first argument holds: RETURN_ERROR_IF, THROW_IF."""
+    return _FAILS_IF.match(name) is not None
 
 
 @cache

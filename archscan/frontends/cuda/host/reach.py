@@ -119,6 +119,10 @@ class Reached:
                     pending.extend((one, sure and len(keys) == 1) for one in keys if one not in seen)
         return tuple(use for name in sorted(found) for use in found[name])
 
+    def defines(self, path: str, name: str) -> bool:
+        """Whether scanned code says what a name in a file means."""
+        return bool(self.meant(path, name))
+
     def meant(self, path: str, name: str) -> tuple[Key, ...]:
         """The definitions that a name may mean in a file; none if that is not clear."""
         found = self._meant.get((path, name))

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from archscan.catalog.recognise import blank_literals
 from archscan.frontends.cuda.host.expressions import expression
 from archscan.frontends.cuda.host.layouts import Layouts
 from archscan.frontends.cuda.host.syntax import Expr, Op
@@ -184,8 +185,66 @@ def _pdl_attributes(data: bytes, lines: Reading) -> Iterator[RawSite]:
     for site in _matches(_STREAM, SiteKind.PDL_ATTRIBUTE)(data, lines):
         value = _ATTRIBUTE_VALUE.search(data, site.place.end, site.place.end + 800)
         text = value[1].strip().decode("utf-8", "replace") if value else ""
-        if text not in ("0", "false"):
+        if text not in ("0", "false") and not _is_never_passed(data, text, site.place.start):
             yield replace(site, detail=text, asked=value.start(1) if value else site.place.start)
+
+
+def _is_never_passed(data: bytes, name: str, at: int) -> bool:
+    """Whether a value is a parameter that is false by default, and no call of its function in the file passes another.
+
+    A function that the file does not call is called elsewhere, and nobody knows with what.
+    """
+    if not name.isidentifier():
+        return False
+    default = re.compile(rb"\bbool\s+(?:const\s+)?" + name.encode() + rb"\s*=\s*false\b")
+    found = [match.start() for match in default.finditer(data, max(0, at - _FAR), at)]
+    opening = _opened_before(data, found[-1]) if found else -1
+    function = word_before(data, opening) if opening > 0 else b""
+    if not function:
+        return False
+    index, code = data.count(b",", opening, found[-1]), blank_literals(data)
+    named = re.finditer(rb"\b" + function + rb"\s*(?:<[^;(){}]*>\s*)?\(", code)
+    calls = [match.end() for match in named if _is_call(code, match.start())]
+    return bool(calls) and all(_passes_nothing(code, call, index) for call in calls)
+
+
+_FAR = 16000  # bytes of a function that launches
+
+
+def _opened_before(data: bytes, at: int) -> int:
+    """The offset of the bracket that is open at an offset; -1 where none is near."""
+    depth = 0
+    for offset in range(at - 1, max(0, at - _LONGEST_HEADER), -1):
+        depth += (data[offset] == 0x29) - (data[offset] == 0x28)
+        if depth < 0:
+            return offset
+    return -1
+
+
+_TYPE_BEFORE = re.compile(rb"(?:\b(?!return\b|else\b|do\b)\w+|[*&>])\s+(?:\w+::)*\Z")
+
+
+def _is_call(data: bytes, at: int) -> bool:
+    """Whether a name is called at an offset, not declared, defined or instantiated."""
+    return _TYPE_BEFORE.search(data, max(0, at - _LONGEST_NAME), at) is None
+
+
+def _passes_nothing(data: bytes, begin: int, index: int) -> bool:
+    """Whether a call has no argument of that index, or the literal `false`."""
+    depth, start, count = 0, begin, 0
+    for offset in range(begin, min(len(data), begin + _LONGEST_HEADER)):
+        byte = data[offset]
+        if byte in b"([{":
+            depth += 1
+        elif byte in b")]}" and depth:
+            depth -= 1
+        elif not depth and byte in b",)":
+            if count == index:
+                return data[start:offset].strip() == b"false"
+            if byte == 0x29:
+                return True
+            count, start = count + 1, offset + 1
+    return False
 
 
 def _header(data: bytes, start: int) -> tuple[bytes, bool]:

@@ -11,7 +11,13 @@ from tree_sitter import Node
 
 from archscan.frontends.cuda.host.expressions import Expressions
 from archscan.frontends.cuda.host.filling import ATTRIBUTE, pointee
-from archscan.frontends.cuda.host.names import check_operator, is_check, seed_of, speaks_of_architecture
+from archscan.frontends.cuda.host.names import (
+    check_operator,
+    fails_when_true,
+    is_check,
+    seed_of,
+    speaks_of_architecture,
+)
 from archscan.frontends.cuda.host.prefilter import may_ask
 from archscan.frontends.cuda.host.summaries import Summariser, failure_effect
 from archscan.frontends.cuda.host.syntax import (
@@ -429,6 +435,8 @@ class Statements(Expressions):
             second = self.expr(operands[1])
             place = self.place(operands[0], operands[1])
             condition = Expr(Op.BINARY, place, f"{first.text} {operator} {second.text}", operator, args=(first, second))
+        if fails_when_true(name):
+            condition = Expr(Op.UNARY, first.place, f"!({first.text})", "!", args=(first,))
         if condition.op is Op.NAME and condition.name == "false":
             return None
         refusal = failure_effect(name, self._bytes(statement), self.place(statement).line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
@@ -31,6 +32,14 @@ class Recogniser(Protocol):
     def in_words(self, text: str) -> tuple[str, ...]: ...
 
 
+IsOwn = Callable[[str], bool]  # whether scanned code defines what a file calls by a name
+
+
+def nobody_defines(name: str) -> bool:
+    """False: every name is the library's."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class BodyFacts:
     """What a stretch of code does."""
@@ -42,6 +51,7 @@ class BodyFacts:
     calls: tuple[str, ...]
     defines: tuple[str, ...]  # macros that it defines
     named: tuple[Named, ...] | None = None  # everything it calls and every instruction; None = not looked
+    is_named_only: bool = False  # no function, call or instruction: types are named, which is no use of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,12 @@ class ArmFacts:
 
 
 def arm_facts(
-    directive: Directive, next_: Stop, lines: Lines, recogniser: Recogniser | None, look: bool = True
+    directive: Directive,
+    next_: Stop,
+    lines: Lines,
+    recogniser: Recogniser | None,
+    look: bool = True,
+    is_own: IsOwn = nobody_defines,
 ) -> ArmFacts:
     """The facts of the arm that begins with a directive and whose body ends before the next one."""
     start = min(lines.line_end(directive.end) + 1, next_.offset)
@@ -63,31 +78,34 @@ def arm_facts(
     place = lines.placed(directive.start, directive.end, directive.line, directive.end_line)
     if not look:
         return ArmFacts(place, BodyFacts(body, f"at {start}", Effect(Does.WORK, body.line), (), (), ()))
-    return ArmFacts(place, body_facts(body, lines, recogniser))
+    return ArmFacts(place, body_facts(body, lines, recogniser, is_own))
 
 
-def body_facts(place: Place, lines: Lines, recogniser: Recogniser | None) -> BodyFacts:
+def body_facts(place: Place, lines: Lines, recogniser: Recogniser | None, is_own: IsOwn = nobody_defines) -> BodyFacts:
     """The facts of the code at a place; without a recogniser no features and calls."""
     raw = lines.bytes(place.start, place.end)
     if recogniser is None:
         outline = _outline(raw) if len(raw) < _REPEATED else _outlined(raw)
         return BodyFacts(place, outline.digest, _below(outline.effect, place.line - 1), (), (), outline.defines)
     code = bodies.stripped(raw)
+    called = bodies.calls(code)
     return BodyFacts(
         place=place,
         digest=bodies.digest(code),
         effect=bodies.effect(code, place.line),
-        features=tuple(_moved(use, place.line - 1) for use in _features(raw, recogniser)),
-        calls=bodies.calls(code),
+        features=tuple(_moved(use, place.line - 1) for use in _features(raw, called, recogniser, is_own)),
+        calls=called,
         defines=_defines(code),
         named=tuple(one._replace(line=one.line + place.line - 1) for one in named(raw)),
+        is_named_only=b"(" not in code and b"{" not in code,
     )
 
 
-def _features(raw: bytes, recogniser: Recogniser) -> tuple[FeatureUse, ...]:
-    """The features in a body; one that it only defines a function after is none."""
+def _features(raw: bytes, called: Iterable[str], recogniser: Recogniser, is_own: IsOwn) -> tuple[FeatureUse, ...]:
+    """The features in a body; one that a function of its own, or a scanned one, is named after is none."""
     uses = recogniser.in_code(raw)
-    strange = bodies.with_strange_names(raw) if uses else raw
+    own = frozenset(n.encode() for n in called if recogniser.in_code(f"{n}();".encode()) and is_own(n)) if uses else ()
+    strange = bodies.with_strange_names(raw, frozenset(own)) if uses else raw
     return with_doubt(uses if strange is raw else recogniser.in_code(strange), raw)
 
 

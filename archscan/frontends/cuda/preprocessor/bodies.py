@@ -41,6 +41,8 @@ _STATIC_ASSERT = re.compile(
     rb"\s*(?:,(.*))?\)",
     re.S,
 )
+# CCCL declares such a function and never defines it: the linker says what is missing (cuda/__ptx/instructions)
+_UNDEFINED = re.compile(rb"(__cuda_ptx_\w+_is_(?:not_supported_before|only_supported_on)_SM_\w+)\s*\(")
 _THROW = re.compile(
     rb"throw\b|\w*THROW\w*\s*\(|(?:\w*(?:CHECK|ENFORCE|ICHECK)\w*)\s*\(\s*(?:false|0)\s*[,)]|\w*(?:LOG_FATAL|FATAL_ERROR)\w*\s*\("
 )
@@ -89,9 +91,9 @@ def defined(code: bytes) -> frozenset[bytes]:
     return frozenset(m[1] for m in _DEFINED.finditer(code[:LARGEST_READ])) if b"{" in code else frozenset()
 
 
-def with_strange_names(code: bytes) -> bytes:
-    """The code with its own functions under names that mean nothing: an emulation of a feature is no use of it."""
-    own = defined(code)
+def with_strange_names(code: bytes, more: frozenset[bytes] = frozenset()) -> bytes:
+    """The code with its own functions, and `more`, under names that mean nothing: an emulation is no use."""
+    own = defined(code) | more
     if not own:
         return code
     names = re.compile(rb"\b(?:" + b"|".join(map(re.escape, own)) + rb")\b")
@@ -206,6 +208,9 @@ def _statement(text: bytes, line: int) -> Effect | None:
     asserted = _STATIC_ASSERT.match(text)
     if asserted:
         return Effect(Does.ERRORS, line, _message(asserted[1] or b""))
+    undefined = _UNDEFINED.match(text)
+    if undefined:
+        return Effect(Does.ERRORS, line, undefined[1].decode())
     if _THROW.match(text):
         return Effect(Does.RAISES, line, _message(text))
     if _TRAP.match(text):

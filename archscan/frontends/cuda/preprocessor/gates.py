@@ -65,6 +65,7 @@ class Features:
     reached: Callable[[str, str], tuple[FeatureUse, ...]]  # of a name in a file
     after: Callable[[str, int], tuple[FeatureUse, ...]]  # in a file behind a line
     behind: Callable[[str, Iterable[Named]], Inventory]  # of everything that code in a file names
+    defines: Callable[[str, str], bool]  # whether scanned code says what a name in a file means
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ class _Maker:
         if not asked.derived and not asked.direct:
             return None
         lines = self._lines_around(chain.start)
-        facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser, look) for arm in chain.arms)
+        facts = tuple(arm_facts(arm.event, arm.end, lines, self.recogniser, look, self._is_own) for arm in chain.arms)
         around = self.index.candidates[chain.start]
         beside = "" if self.index.brief else near(chain.arms[0].event, chain.arms[0].end.offset, lines)
         words = self._words(beside, around.scope)
@@ -226,13 +227,26 @@ class _Maker:
             symbols=defined if definition else asked.derived,
             derived_from=asked.derived,
             names_arch=asked.direct,
-            extra=tuple(("written", name) for name in around.written[:1]),
+            extra=(
+                *(("written", name) for name in around.written[:1]),
+                *(("unasked", name) for name in (() if definition else defined[:1])),
+                *(
+                    (f"named:{i}", "types")
+                    for i, one in enumerate(facts)
+                    if one.body.features and one.body.is_named_only
+                ),
+            ),
         )
+
+    def _is_own(self, name: str) -> bool:
+        """Whether scanned code defines what the file calls by a name."""
+        return self.features is not None and self.features.defines(self.path, name.rpartition("::")[2])
 
     def _behind(self, facts: tuple[ArmFacts, ...], scope: Scope | None, line: int) -> tuple[FeatureUse, ...]:
         """What an `#error` outside every function keeps from some targets: the rest of the file."""
-        refuses = all(arm.body.effect.does is Does.ERRORS for arm in facts)
-        return self.features.after(self.path, line) if self.features and refuses and scope is None else ()
+        refuses = all(arm.body.effect.does is Does.ERRORS for arm in facts) and scope is None
+        compiled = self.path.endswith(".cu")  # of a header nobody knows what is used
+        return self.features.after(self.path, line) if self.features and refuses and compiled else ()
 
     def _asked(self, conditions: tuple[str, ...]) -> _Asked:
         """What a chain of conditions asks for; many chains of a file are alike."""
@@ -266,7 +280,7 @@ class _Maker:
             earlier = either(earlier, own)
         arms: list[Arm] = []
         for arm, condition, own, reading in zip(call.arms, conditions, owns, self._readings(whens), strict=True):
-            body = body_facts(lines.place(arm.body_start, arm.body_end), lines, self.recogniser)
+            body = body_facts(lines.place(arm.body_start, arm.body_end), lines, self.recogniser, self._is_own)
             arms.append(
                 Arm(
                     place=lines.place(arm.start, max(arm.end, arm.start)),

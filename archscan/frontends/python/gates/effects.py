@@ -43,6 +43,8 @@ def effect_of(body: list[Node]) -> Effect:
     ended = _ending(last, body[:-1])
     if ended is not None:
         return ended
+    if len(body) == 1 and (refused := _refused_either_way(last)) is not None:
+        return refused
     kinds = [_statement(s) for s in body]
     if all(k.does is Does.NOTHING for k in kinds):
         return kinds[0]
@@ -62,6 +64,16 @@ def effect_of(body: list[Node]) -> Effect:
         return rest[0]
     nested = next((k for k in rest if k.does is not Does.ASSIGNS), rest[0])
     return Effect(Does.WORK, nested.line)
+
+
+def _refused_either_way(node: Node) -> Effect | None:
+    """The refusal of an if with an else of which each side refuses: it raises, or switches what was asked for off."""
+    arms = if_arms(node) if node.type == "if_statement" else []
+    if len(arms) < 2 or arms[-1][0] is not None:
+        return None
+    effects = [block_effect(block) for _, block in arms]
+    loud = next((e for e in effects if e.does is Does.RAISES), None)
+    return loud if loud is not None and all(e.does in (Does.RAISES, Does.REFUSES) for e in effects) else None
 
 
 def _switches_off(values: list[str]) -> bool:
