@@ -101,14 +101,16 @@ def test_words_beside_a_gate(near, advice):
 
 @pytest.mark.parametrize("name", ["fp8_gemm_sm90", "gemm"])
 def test_a_name_that_holds_other_chips_says_nothing(name):
-    named = gate(lambda t: t.major == 9, rest=RAISES, layer=Layer.PYTHON, scope=Scope(name))
+    named = gate(lambda t: t.major in (9, 10), rest=RAISES, layer=Layer.PYTHON, scope=Scope(name))
     assert said(only(report(named))) == ("runtime_error", "investigate", "medium")
 
 
 @pytest.mark.parametrize(
     ("condition", "target", "relation", "advice"),
     [
-        (lambda t: t.major == 9, "sm120", "newer", "investigate"),
+        (lambda t: t.major in (9, 10), "sm120", "newer", "investigate"),
+        (lambda t: t.major == 9, "sm120", "newer", "leave"),  # one chip, and another's
+        (lambda t: t.sm == 89, "sm86", "sibling", "leave"),  # chips of major 8 have little in common
         (lambda t: t.major == 9, "sm89", "older", "leave"),
         (lambda t: t.sm == 121, "sm120", "sibling", "investigate"),
         (lambda t: t.sm >= 103, "sm100", "older", "leave"),  # a lower bound above it, whoever is among those

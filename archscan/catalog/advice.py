@@ -28,6 +28,7 @@ CIRCUMSTANCES = (
     "sources-cannot",  # what the build compiles cannot run there
     "other-families",  # every entry is an `a` or `f` image of another family
     "code-of-families",  # what is let in are `a` or `f` targets of other families alone
+    "one-chip",  # what is let in is one chip, named alone, and not of the target's family
     "no-branch",  # no branch of the build makes the entry
     "refused-by-toolkit",  # the entry is one that the toolkit refuses
     "desktop-code",  # machine code of a desktop part of the same major, and the target is of the Tegra line

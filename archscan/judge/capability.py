@@ -9,9 +9,11 @@ from archscan.catalog.types import Catalog
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
 from archscan.judge.needs.features import COMPILED, Need
+from archscan.judge.needs.limits import OPT_IN, Overrun, limit, source
 from archscan.judge.project import Project
+from archscan.model.facts import SiteKind
 from archscan.model.finding import Capability, Problem
-from archscan.model.gate import Kind, Mention
+from archscan.model.gate import Kind, Layer, Mention
 from archscan.model.target import Selection
 
 
@@ -23,6 +25,7 @@ class Capable:
     lacks: tuple[Need, ...] = ()  # measured "no" on every variant
     missing: tuple[str, ...] = ()  # names nothing is known of
     variants: int = 0  # variants of the target that have every known entry
+    over: Overrun | None = None  # the memory that it asks for, where the target has less
 
 
 def capability_of(
@@ -40,6 +43,9 @@ def capability_of(
         return Capable(Capability.CANNOT, sure)
     if lacks:
         return Capable(Capability.CANNOT, lacks)
+    over = _too_large(case, project, selection, catalog)
+    if over is not None:
+        return Capable(Capability.CANNOT, over=over)
     variants = selection.mask
     for need in sure:
         variants &= need.has
@@ -51,6 +57,17 @@ def capability_of(
     if complete and variants:
         return Capable(Capability.CAN, (), (), variants)
     return Capable(Capability.UNKNOWN, (), missing or (), variants)
+
+
+def _too_large(case: Case, project: Project, selection: Selection, catalog: Catalog) -> Overrun | None:
+    """The dynamic shared memory that a launch in the arm asks for, where that is more than the target has."""
+    body, cap = case.arm.body if case.arm is not None else None, limit(catalog, selection.sm, OPT_IN)
+    if case.gate.layer is not Layer.HOST or body is None or cap is None:
+        return None
+    sites = (s for s in project.by_path[case.gate.path].sites if s.kind is SiteKind.DYNAMIC_SHARED)
+    asked = max((s.value for s in sites if body.line <= s.place.line <= body.end_line), default=0)
+    where = source(catalog, selection.sm, OPT_IN)
+    return Overrun(OPT_IN, asked, cap, selection.mask, 0, where) if asked > cap else None
 
 
 def _hollow(case: Case, project: Project, selection: Selection, catalog: Catalog) -> tuple[Need, ...]:

@@ -138,9 +138,13 @@ def _of_refusal(case: Case) -> Consequence:
 
 
 def _is_build_script(case: Case) -> bool:
-    """Whether the file decides what is built: whatever is raised there stops the build."""
+    """Whether the file decides what is built: whatever is raised there stops the build.
+
+    A list that goes into the environment is for what is compiled when the program runs.
+    """
     name = case.file.path.rpartition("/")[2]
-    return name == "setup.py" or any(gate.layer is Layer.BUILD for gate in case.file.gates)
+    lists = (gate for gate in case.file.gates if gate.layer is Layer.BUILD)
+    return name == "setup.py" or any(not gate.rest.environment for gate in lists)
 
 
 def _of_skipping(case: Case) -> Consequence:

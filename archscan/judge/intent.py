@@ -114,6 +114,21 @@ def prepares(case: Case) -> bool:
     return again or renamed
 
 
+_TRUTH_VALUE = re.compile(r"^\w+=\s*\(?(?:[01]|true|false)\)?$")
+
+
+def states_truths(case: Case) -> bool:
+    """Whether the gate only defines macros as truth values that nothing asks: who asks one is the gate."""
+    arm = case.arm
+    sides = (arm.effect if arm is not None else case.gate.rest, case.gets)
+    return case.gate.note("unasked") is not None and all(
+        side.does is Does.DEFINES
+        and side.value is not None
+        and all(_TRUTH_VALUE.match(part.strip()) for part in side.value.split(";"))
+        for side in sides
+    )
+
+
 def _choices(value: str | None) -> frozenset[object] | None:
     """The constants of a written list, tuple or set of choices; None for anything else."""
     text = re.sub(r"^\w+\s*=(?!=)\s*", "", value or "").strip()

@@ -17,7 +17,7 @@ from archscan.judge.consequences import consequence
 from archscan.judge.evidence import known
 from archscan.judge.findings import Outcome, findings
 from archscan.judge.findings import in_order as worst_first
-from archscan.judge.intent import intent_of
+from archscan.judge.intent import intent_of, is_fence
 from archscan.judge.pairs import Half, Pair, Pairs, asking, pair_up, with_uses
 from archscan.judge.project import Project
 from archscan.judge.risk import risk
@@ -95,7 +95,7 @@ class _Bench:
         if id(bare) in pairs.asks:
             case = asking(case, pairs.asks[id(bare)], project, selection, catalog)
         evidence = known(case, catalog, selection, self.settings.context)
-        today = consequence(case)
+        today = Consequence.NO_EFFECT if is_fence(case, catalog.universe) else consequence(case)
         if today in _ELSE and any(pair.half is Half.DEVICE for pair in pairs.of(bare)):
             today = Consequence.WRONG_RESULT  # launched as for one way through the kernel, which goes the other
         weighed = Weighed(

@@ -115,7 +115,7 @@ def _reasons(weighed: Weighed, advised: Advised, found: Known) -> list[Reason]:
     reasons = [_decisive(weighed, advised), *warning]
     reasons += _on_features(case, selection, catalog)
     reasons += _on_suffix(case, selection, catalog)
-    reasons += _on_resource(case, catalog, selection)
+    reasons += _on_resource(weighed)
     reasons += [_on_pair(p) for p in weighed.pairs[:3]]
     return reasons + other
 
@@ -161,8 +161,9 @@ def _on_suffix(case: Case, selection: Selection, catalog: Catalog) -> list[Reaso
     return [Reason(f"assembles on {yes}, not on {no}", (measured(need, catalog, selection),))]
 
 
-def _on_resource(case: Case, catalog: Catalog, selection: Selection) -> list[Reason]:
-    over = case.obstacle.overrun if case.obstacle else None
+def _on_resource(weighed: Weighed) -> list[Reason]:
+    case, catalog, selection = weighed.case, weighed.catalog, weighed.selection
+    over = case.obstacle.overrun if case.obstacle else weighed.capable.over
     if over is None:
         return []
     what = "shared memory" if "smem" in over.key else over.key.replace("_", " ")

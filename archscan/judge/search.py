@@ -11,7 +11,7 @@ from archscan.errors import internal
 from archscan.judge.branches import REST, branches, outline
 from archscan.judge.cases import LISTS, Case, place_of
 from archscan.judge.chips import chips_named
-from archscan.judge.intent import limits_others, prepares
+from archscan.judge.intent import limits_others, prepares, states_truths
 from archscan.judge.needs.features import COMPILED, Needs, needs_to_open
 from archscan.judge.needs.limits import OPT_IN, THREADS, constant, is_limit, limit, listed_limit, tabled_limit
 from archscan.judge.needs.modules import lacking
@@ -179,7 +179,7 @@ class _Judge:
             or (listed is not None and listed[1])
             or self._fits_bounds(shut),
         )
-        return None if limits_others(case) or prepares(case) else case
+        return None if limits_others(case) or prepares(case) or states_truths(case) else case
 
     def _listed(self) -> tuple[str, bool] | None:
         """The limit that a map of chips holds in its rows, and whether one of them is the target's."""

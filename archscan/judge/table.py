@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from archscan.catalog.advice import CIRCUMSTANCES
 from archscan.catalog.types import AdviceRow, Catalog
+from archscan.judge.cases import LISTS
 from archscan.judge.chips import chips_named, products_named
 from archscan.judge.evidence import MOST, Known
 from archscan.judge.needs.features import COMPILED
@@ -70,6 +71,9 @@ def _said_why(row: AdviceRow, weighed: Weighed) -> str:
     lacks = weighed.capable.lacks
     if row.id.startswith("cannot") and lacks:
         return f"{lacks[0].feature.group} does not assemble on any variant"
+    over = weighed.capable.over
+    if row.id.startswith("cannot") and over is not None:
+        return f"it asks for {over.value:,} B of shared memory, {weighed.selection.name} has {over.limit:,} B"
     if weighed.yours and row.id in _MEASURED:
         return _MEASURED[row.id]
     if row.id == "lowered":
@@ -112,7 +116,7 @@ def _half_shut(weighed: Weighed) -> Pair | None:
         ((Half.TRIGGER,), True),
         ((Half.LAUNCH_ATTRIBUTE,), None),
         ((Half.DEVICE,), None),
-        ((Half.HOST,), True),
+        ((Half.HOST,), True) if not weighed.siblings else ((), None),  # who lets siblings in means the target too
         ((Half.DEFINITION,), None),
         ((Half.LIST, Half.SOURCE, Half.BUILD), False),
     ):
@@ -204,6 +208,21 @@ def _code_of_families(weighed: Weighed) -> bool:
     return bool(let_in) and all(t.suffix and not {t.sm, *chips[t.sm].family} & own for t in let_in)
 
 
+def _for_one_chip(weighed: Weighed) -> bool:
+    """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family."""
+    shut, gate = weighed.case.shut, weighed.case.gate
+    if shut is None or gate.kind in LISTS:
+        return False
+    universe, own = weighed.catalog.universe, weighed.selection.sm
+    related = any(variant.suffix == "f" for variant in universe.variants(own))  # chips of major 8 share no instructions
+    kin = {own, *weighed.catalog.architectures[own].family} if related else {own}
+    for branch in (shut.missed, *shut.others):
+        named = universe.sms((branch.own or branch.yes) & universe.device)
+        if (branch.conditional or branch is shut.missed) and (len(named) != 1 or named & kin):
+            return False
+    return True
+
+
 CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "wrong-today": _wrong_today,
     "half-shut": lambda weighed: _half_shut(weighed) is not None,
@@ -218,6 +237,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "sources-cannot": lambda weighed: False,
     "other-families": _other_families,
     "code-of-families": _code_of_families,
+    "one-chip": _for_one_chip,
     "no-branch": _no_branch,
     "refused-by-toolkit": lambda weighed: weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED,
     "desktop-code": lambda w: str(w.selection.sm) in (w.case.gate.note("tegra") or "").split(),

@@ -237,7 +237,8 @@ def _is_ours(gate: Gate, gets: Branch, selection: Selection, universe: Universe)
     """Whether what no condition names is for the target's generation alone: `if (!is_ours(device)) the general way`."""
     if not gets.works or {sm // 10 for sm in universe.sms(gets.yes)} != {selection.major}:
         return False
-    other = rf"!=\s*[(\"']?{numbered(selection.sm)}"  # gets no more than a constant, and here the work begins
+    # gets no more than a constant, and here the work begins
+    other = rf"!=\s*[(\"']?{numbered(selection.sm)}|\bnot in\b"
     first = gate.arms[0].effect
     constant = first.does is Does.RETURNS and "(" not in (first.value or "")
     begins = constant and (gets.effect.does is Does.WORK or "(" in (gets.effect.value or ""))

@@ -1,0 +1,278 @@
+"""What the judge takes code for: a refusal, a use, a choice; each with the code beside it that is something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.model.finding import Advice, Capability, Consequence, Finding, Problem
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.pipeline import report, scan
+
+CATALOG = load()
+
+
+def _found(folder: Path, target: str, name: str, text: str) -> dict[int, Finding]:
+    """The findings of one file by line."""
+    (folder / name).write_text(text)
+    facts = scan([str(folder)], CATALOG, ScanSettings(use_cache=False))
+    found = report(facts, select(target, CATALOG), CATALOG, JudgeSettings()).findings
+    return {f.place.line: f for f in found}
+
+
+TRUTHS = """\
+#if __CUDA_ARCH__ == 1200
+#define IS_EXACTLY_120 1
+#else
+#define IS_EXACTLY_120 0
+#endif
+"""
+
+
+@pytest.mark.parametrize(("use", "lines"), [("", []), ("#if IS_EXACTLY_120\nint fast;\n#endif\n", [1, 6])])
+def test_a_macro_that_states_a_truth_is_told_where_something_asks_it(
+    use: str, lines: list[int], tmp_path: Path
+) -> None:
+    assert sorted(_found(tmp_path, "sm_121", "truth.cuh", TRUTHS + use)) == lines
+
+
+CHECKED = """\
+#include <cuda_runtime.h>
+int check(cudaDeviceProp prop, bool ragged) {
+  MACRO(prop.major CONDITION 9 && ragged, NOT_SUPPORTED, "not with ragged input");
+  return run(prop);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("macro", "condition", "told"),
+    [
+        ("RETURN_LIB_ERROR_IF", "==", False),  # an error for 9.x
+        ("RETURN_LIB_ERROR_IF", "!=", True),  # an error for all others
+        ("LIB_CHECK", "==", True),
+        ("LIB_CHECK", "!=", False),
+    ],
+)
+def test_a_macro_that_fails_if_its_condition_holds(macro: str, condition: str, told: bool, tmp_path: Path) -> None:
+    text = CHECKED.replace("MACRO", macro).replace("CONDITION", condition)
+    assert (3 in _found(tmp_path, "sm_103", "check.cpp", text)) is told
+
+
+WRAPPED = """\
+#include <nv/target>
+extern "C" __device__ void ABSENT();
+__device__ inline void arrive() {
+  NV_IF_ELSE_TARGET(NV_HAS_FEATURE_SM_90a, (asm volatile("fence.mbarrier_init.release.cluster;");), (ABSENT();))
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("absent", "today"),
+    [
+        ("__cuda_ptx_arrive_is_not_supported_before_SM_90__", Consequence.COMPILE_ERROR),
+        ("other_way", Consequence.SLOW_FALLBACK),
+    ],
+)
+def test_a_function_that_is_never_defined_refuses(absent: str, today: Consequence, tmp_path: Path) -> None:
+    found = _found(tmp_path, "sm_103", "arrive.h", WRAPPED.replace("ABSENT", absent))
+    assert [f.consequence for f in found.values()] == [today]
+
+
+LAUNCHED = """\
+#include <cuda_runtime.h>
+__global__ void wide(float* y) { extern __shared__ float tile[]; y[0] = tile[0]; }
+__global__ void narrow(float* y) { y[0] = 1.f; }
+void run(float* y, cudaDeviceProp p) {
+  const bool turing = p.major == 7 && p.minor == 5;
+  if (!turing) {
+    int bytes = 16 * BLOCKS;
+    cudaFuncSetAttribute(wide, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    wide<<<1, 32, bytes>>>(y);
+  } else {
+    narrow<<<1, 32>>>(y);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("blocks", "capability", "advice"),
+    [("4096", Capability.UNKNOWN, Advice.INVESTIGATE), ("4097", Capability.CANNOT, Advice.LEAVE)],
+)
+def test_memory_that_a_launch_asks_for_is_a_need(
+    blocks: str, capability: Capability, advice: Advice, tmp_path: Path
+) -> None:
+    finding = _found(tmp_path, "sm_75", "run.cu", LAUNCHED.replace("BLOCKS", blocks))[6]  # it has 64 KB
+    assert (finding.capability, finding.advice) == (capability, advice)
+
+
+OVERLAPPED = """\
+#include <cuda_runtime.h>
+__global__ void scale(float* y) {
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+  asm volatile("griddepcontrol.wait;");
+#endif
+  y[threadIdx.x] *= 2.f;
+}
+void launch(float* y, bool overlap DEFAULT, cudaStream_t stream = 0) {
+  cudaLaunchConfig_t config = {};
+  cudaLaunchAttribute attrs[1];
+  attrs[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attrs[0].val.programmaticStreamSerializationAllowed = overlap;
+  config.attrs = attrs;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, scale, y);
+}
+CALLS
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "calls", "races"),
+    [
+        ("= false", "void all(float* y) { launch(y); }", False),
+        ("= false", "void all(float* y) { launch(y, false, stream()); }", False),
+        ("= false", "void all(float* y) { launch(y); launch(f(y, 1), true); }", True),
+        ("= false", "", True),  # called elsewhere
+        ("= true", "void all(float* y) { launch(y); }", True),
+        ("", "void all(float* y) { launch(y, false); }", True),  # others may call it too
+    ],
+)
+def test_an_attribute_that_nobody_switches_on_is_no_half(default: str, calls: str, races: bool, tmp_path: Path) -> None:
+    text = OVERLAPPED.replace("DEFAULT", default).replace("CALLS", calls)
+    found = _found(tmp_path, "sm_120", "launch.cu", text).values()
+    assert any(f.problem is Problem.DISAGREES for f in found) is races
+
+
+COPIES = """\
+HELPER
+__global__ void copy(int* y) {
+#if __CUDA_ARCH__ < 700
+  y[0] = 0;
+#else
+  cp_async_fence();
+#endif
+}
+"""
+OWN = '__device__ void cp_async_fence() {\n#if __CUDA_ARCH__ >= 800\n  asm volatile("cp.async.wait_all;");\n#endif\n}'
+
+
+@pytest.mark.parametrize(("helper", "told"), [("#include <cute/arch/copy_sm80.hpp>", True), (OWN, False)])
+def test_a_name_that_the_project_defines_is_what_it_says(helper: str, told: bool, tmp_path: Path) -> None:
+    found = _found(tmp_path, "sm_75", "copy.cu", COPIES.replace("HELPER", helper))
+    assert any(f.problem is Problem.OVER_ADMITTED for f in found.values()) is told
+
+
+LISTED = """\
+struct Instructions {
+  using type = list<
+#if __CUDA_ARCH__ <= 900
+    NAMED
+#endif
+    entry<SM80_8x8x4_F64F64F64F64_TN, 800>>;
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("named", "told"), [("entry<SM90_64x8x16_F32F16F16_SS, 900>,", False), ("decltype(wgmma_m64n8k16(1)),", True)]
+)
+def test_a_type_that_is_only_named_is_no_use(named: str, told: bool, tmp_path: Path) -> None:
+    found = _found(tmp_path, "sm_86", "list.hpp", LISTED.replace("NAMED", named))
+    assert any(f.problem is Problem.OVER_ADMITTED for f in found.values()) is told
+
+
+ARITHMETIC = """\
+#include <cuda_bf16.h>
+__global__ void axpy(float* y) {
+#if __CUDA_ARCH__ >= 800
+  TYPE* a = reinterpret_cast<TYPE*>(y);
+  TYPE sum = {};
+  sum = CALL;
+  a[2] = sum;
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "call", "capability"),
+    [
+        ("__nv_bfloat162", "__hfma2(a[0], a[1], sum)", Capability.CANNOT),
+        ("__nv_bfloat162", "__hadd2(a[0], a[1])", Capability.CAN),  # declared for all, and emulated
+        ("__half2", "__hfma2(a[0], a[1], sum)", Capability.CAN),
+    ],
+)
+def test_fused_arithmetic_of_bf16_begins_with_8_0(
+    type_: str, call: str, capability: Capability, tmp_path: Path
+) -> None:
+    text = ARITHMETIC.replace("TYPE", type_).replace("CALL", call)
+    assert _found(tmp_path, "sm_75", "axpy.cu", text)[3].capability is capability
+
+
+EITHER = """\
+import torch
+
+def settle(config, fix):
+    major, _ = torch.cuda.get_device_capability()
+    if config["scaled"] and major != 10:
+        if fix:
+            config["scaled"] = OFF
+        else:
+            raise ValueError("scaled needs 10.x")
+    return run(config)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "off", "told"), [("sm_100", "False", False), ("sm_120", "False", True), ("sm_100", "emulate()", True)]
+)
+def test_a_refusal_that_is_raised_or_switched_off(target: str, off: str, told: bool, tmp_path: Path) -> None:
+    found = _found(tmp_path, target, "settle.py", EITHER.replace("OFF", off))
+    assert (5 in found) is told
+
+
+ENVIRONMENT = """\
+import os, torch
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension
+
+def prepare(device):
+    if torch.cuda.get_device_capability(device) not in ((10, 0), (10, 3)):
+        raise RuntimeError("needs 10.0 or 10.3")
+    TARGET
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "today"),
+    [
+        ('os.environ["TORCH_CUDA_ARCH_LIST"] = "10.0a"', Consequence.RUNTIME_ERROR),
+        (
+            "setup(ext_modules=[CUDAExtension('x', ['x.cu'], extra_compile_args={'nvcc': ['-arch=sm_100a']})])",
+            Consequence.COMPILE_ERROR,
+        ),
+    ],
+)
+def test_a_list_in_the_environment_makes_no_build_script(line: str, today: Consequence, tmp_path: Path) -> None:
+    assert _found(tmp_path, "sm_120", "prepare.py", ENVIRONMENT.replace("TARGET", line))[6].consequence is today
+
+
+WANTED = """\
+set(TORCH_CUDA_ARCH_LIST "8.0;9.0")
+foreach(wanted IN LISTS ASKED)
+  if(NAME IN_LIST TORCH_CUDA_ARCH_LIST)
+    list(APPEND kept ${wanted})
+  endif()
+endforeach()
+"""
+
+
+@pytest.mark.parametrize(("target", "told"), [("sm_89", False), ("sm_75", True)])
+def test_a_list_that_is_asked_for_its_own_entry_drops_nothing(target: str, told: bool, tmp_path: Path) -> None:
+    assert (1 in _found(tmp_path, target, "archs.cmake", WANTED.replace("NAME", '"8.0"'))) is told
