@@ -92,7 +92,7 @@ void quantize(at::Tensor& out)
         ("a.cmake", DIGITS, "sm_90", []),
         ("a.cmake", MATCHED, "sm_120", [(3, "widen-safe")]),
         ("a.cmake", NAMED, "sm_120", [(2, "investigate")]),
-        ("a.cpp", OUTGROWN.replace("    case LAST:\n", ""), "sm_120", [(6, "investigate")]),
+        ("a.cpp", OUTGROWN.replace("    case LAST:\n", ""), "sm_120", [(6, "leave")]),  # one chip
         ("a.cpp", OUTGROWN.replace("LAST", "100"), "sm_120", [(6, "investigate")]),
         ("c.cuh", SUFFIXED, "sm_120f", [(1, "widen-safe"), (7, "pair")]),
         ("b.cpp", CHECKED, "sm_110", [(5, "investigate")]),

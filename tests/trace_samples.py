@@ -153,7 +153,7 @@ import torch
 
 from .settings import get_settings
 
-_is_hopper = torch.cuda.get_device_capability()[0] == 9
+_is_hopper = torch.cuda.get_device_capability()[0] in (9, 10)
 
 
 def may_gather(x):

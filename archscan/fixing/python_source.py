@@ -109,7 +109,9 @@ def _extended(path: str, collection: Node, admission: Admission) -> Iterator[Pro
     elements = [child for child in collection.named_children if child.type != "comment"]
     if not elements or admission.reach is Reach.WIDEN:
         return
-    for spelt in _spellings(_text(elements[-1]), admission):
+    held = {_text(element) for element in elements}
+    for every in _spellings(_text(elements[-1]), admission):
+        spelt = [item for item in every if item not in held] or every
         last = elements[-1]
         comma = last.next_sibling is not None and last.next_sibling.type == ","
         own_line = comma and last.start_point.row != collection.start_point.row and len(elements) > 1
@@ -129,7 +131,7 @@ def _compared(path: str, atom: Node, admission: Admission) -> Iterator[Proposal]
     if len(operands) == 2 and operators[:1] in (["=="], ["!="]) and _is_constant(operands[1]):
         word = "in" if operators[0] == "==" else "not in"
         for spelt in _spellings(_text(operands[1]), admission):
-            items = ", ".join([_text(operands[1]), *spelt])
+            items = ", ".join(dict.fromkeys((_text(operands[1]), *spelt)))
             yield replaced(
                 path, atom.start_byte, atom.end_byte, f"{_text(operands[0])} {word} ({items})", "compare with both"
             )
