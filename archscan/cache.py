@@ -27,7 +27,7 @@ from archscan.sources import Stamp, Unread
 from archscan.sources.listing import RACY_NS
 
 MAX_BYTES = 512 << 20  # of all files together; the least recently used go first
-_KINDS = (".tree", ".facts", ".index", ".outcome", ".catalog", ".library", ".kernels", ".environment")
+_KINDS = (".tree", ".facts", ".index", ".outcome", ".catalog", ".library", ".kernels", ".environment", ".gates")
 _UNFINISHED = ".new-"  # what these names begin with was left behind by a run that was killed
 
 

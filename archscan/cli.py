@@ -374,6 +374,7 @@ def builds(**given: Any) -> int:
 @click.option("--local", is_flag=True, help="Not what the environment shares with the Python below it.")
 @click.option("--for", "for_", multiple=True, metavar="DIST", help="Only DIST and what it needs.")
 @click.option("-r", "requirement", multiple=True, metavar="FILE", help="Only what a file of requirements names.")
+@click.option("--gates", is_flag=True, help="Scan the sources of each for gates: minutes, then remembered.")
 @click.option("--matrix", is_flag=True, help="As a table: distributions against GPUs.")
 @click.option(
     "--fail-on",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from archscan.catalog.types import Catalog
     from archscan.environment.installed import Installed
     from archscan.environment.machine import Machine
-    from archscan.environment.model import Row
     from archscan.environment.shelves import Stock
     from archscan.model.report import Report
     from archscan.model.target import Selection
@@ -111,8 +110,9 @@ def _judged(
     """Every environment for every GPU."""
     from archscan.environment.around import Around, around
     from archscan.environment.facts import package_facts
+    from archscan.environment.gates import Remembered, with_gates
     from archscan.environment.model import Question
-    from archscan.environment.rows import rows
+    from archscan.environment.rows import ranked, rows
     from archscan.reporting.environment import Judged
 
     facts = package_facts(catalog)
@@ -121,6 +121,10 @@ def _judged(
         for selection, machine, gpu in selections:
             found = rows(stock, Question(selection, catalog, facts, os.environ, machine))
             found = tuple(row for row in found if keys is None or row.installed.key in keys)
+            if not asked.names:
+                remembered = Remembered(stock.environment.folders, selection.name, catalog.digest, given["cache"])
+                found = with_gates(found, remembered, _scan(selection, catalog) if given["gates"] else None)
+            found = ranked(found, given["for_"]) if given["for_"] else found
             about = Around() if asked.wheels else around(stock, found, selection, catalog, facts)
             judged.append(Judged(stock, selection, found, machine, gpu, about))
     return judged
@@ -173,44 +177,28 @@ def _chosen(installed: Sequence[Installed], given: Mapping[str, Any], names: Seq
 
 def _opened(judged: Sequence[Judged], catalog: Catalog) -> tuple[list[Judged], list[Report]]:
     """The rows with what a scan of their sources and libraries says, and the reports of these scans."""
-    from archscan.config import merged
-    from archscan.run import judged as scanned
+    from archscan.environment.gates import gates_of, own_paths
 
     found, reports = [], []
     for one in judged:
+        scan = _scan(one.selection, catalog)
         rows = []
         for row in one.rows:
-            paths = _paths(row.installed)
-            if not paths:
-                rows.append(row)
-                continue
-            settings = merged({"target": one.selection.name}, paths, None, True)
-            report = scanned(paths, settings, catalog)
-            reports.append(report)
-            rows.append(_with_report(row, report))
+            paths = own_paths(row.installed)
+            if paths:
+                reports.append(scan(paths))
+                row = replace(row, gates=gates_of(reports[-1]))  # noqa: PLW2901
+            rows.append(row)
         found.append(replace(one, rows=tuple(rows)))
     return found, reports
 
 
-def _paths(one: Installed) -> tuple[str, ...]:
-    """Where the files of a distribution lie, as far as they are its own: a namespace is shared."""
-    tops = [top if os.path.isabs(top) else str(Path(one.folder) / top) for top in one.tops]  # noqa: PTH117
-    own = [top for top in tops if Path(top).is_dir() and (Path(top) / "__init__.py").is_file()]
-    apart = [path for path in one.libraries if not any(path.startswith(top + os.sep) for top in own)]
-    return tuple(dict.fromkeys((*own, *apart)))
+def _scan(selection: Selection, catalog: Catalog) -> Callable[[tuple[str, ...]], Report]:
+    """What scans paths for a GPU, with the settings of nobody."""
+    from archscan.config import merged
+    from archscan.run import judged as scanned
 
-
-def _with_report(row: Row, report: Report) -> Row:
-    severities: dict[str, int] = {}
-    hollow = 0
-    for finding in report.findings:
-        if finding.listed:
-            severities[finding.severity.value] = severities.get(finding.severity.value, 0) + 1
-        if finding.binary is not None and finding.rule in ("hollow-kernel", "trap-kernel"):
-            hollow += sum(number for name, number in finding.binary.kernels if name in ("hollow", "trap"))
-    jit = [chain for chain in report.chains if any(step.layer == "jit" for step in chain.steps)]
-    shut = sum(any(step.state == "shut" for step in chain.steps) for chain in jit)
-    return replace(row, by_severity=severities, kernels_without_code=hollow, jit_specs=(len(jit) - shut, shut))
+    return lambda paths: scanned(paths, merged({"target": selection.name}, paths, None, True), catalog)
 
 
 def _reports(reports: Sequence[Report], judged: Sequence[Judged], catalog: Catalog) -> str:
@@ -218,10 +206,11 @@ def _reports(reports: Sequence[Report], judged: Sequence[Judged], catalog: Catal
     return "".join(f"\n{_rendered(report, 'text', catalog).decode('utf-8', 'replace')}" for report in reports)
 
 
-def _pages(reports: Sequence[Report], judged: Sequence[Judged], catalog: Catalog) -> bytes:
-    if len(reports) != 1:
-        raise UserError("--format html shows one distribution", "name it: archscan env --format html flashinfer-python")
-    return _rendered(reports[0], "html", catalog)
+def _pages(reports: Sequence[Report], judged: Sequence[Judged], catalog: Catalog) -> bytes | str:
+    """The page of the one scan that was asked for; else one page with a row for each distribution."""
+    from archscan.reporting.environment_html import env_html
+
+    return _rendered(reports[0], "html", catalog) if len(reports) == 1 else env_html(judged)
 
 
 def _rendered(report: Report, form: str, catalog: Catalog) -> bytes:

@@ -412,6 +412,7 @@ def test_the_table_goes_from_worst_to_best(capsysbinary: Out, tmp_path: Path) ->
         "slow at first use",
         "loads: nothing to do",
         "looked at    5 distributions: 4 with GPU code or a compiler for it, 1 without",
+        "not covered  gates in the code of a, b, c, d: --gates scans it, once",
     ]
     assert "its library does not load on sm_120: _C.so (sm_80)" in said
     assert "1 of 2 libraries does not load on sm_120: _C.so (sm_90)" in said
@@ -559,7 +560,63 @@ def test_a_row_is_opened(capsysbinary: Out, tmp_path: Path) -> None:
     assert said.index("nothing loads on sm_120") < said.index("k.cu:2") and "[missing-image]" in said
     page = text(capsysbinary, "--prefix", tmp_path, "-t", "sm120", "-f", "html", "one")
     assert page.startswith("<!doctype html") and "k.cu" in page
-    assert "shows one distribution" in text(capsysbinary, "--prefix", tmp_path, "-t", "sm120", "-f", "html", code=2)
+
+
+def test_gates_are_scanned_once_and_told_in_every_row(capsysbinary: Out, tmp_path: Path) -> None:
+    site = site_of(tmp_path)
+    install(site, "one", {"one/__init__.py": "", "one/csrc/k.cu": GATE, "one/_C.so": library("sm_120")})
+    install(site, "sources", {"sources/__init__.py": "", "sources/k.cu": GATE})
+    install(site, "clean", {"clean/__init__.py": "", "clean/_C.so": library("sm_120")})
+    install(site, "pure", {"pure/__init__.py": ""})
+    asked = ("--prefix", tmp_path, "-t", "sm120")
+    before = text(capsysbinary, *asked)
+    assert "gates in the code of clean, one, sources: --gates scans it, once" in " ".join(before.split())
+    said = text(capsysbinary, *asked, "--gates")
+    assert said.count("gates: 1 high") == 2 and "gates: none shuts sm_120 out" in said
+    heads = [line for line in said.splitlines() if line and not line.startswith(" ")]
+    assert heads[2:5] == [
+        "loads, and gates in its code shut parts of it",
+        "loads: nothing to do",
+        "no GPU code in libraries, and gates in its sources",
+    ]
+    assert "--gates" not in said
+    assert text(capsysbinary, *asked) == said  # remembered
+    found = document(capsysbinary, tmp_path)
+    assert [row(found, name)["by_severity"] for name in ("one", "clean", "pure")] == [{"high": 1}, {}, {}]
+    assert [row(found, name)["kernels_without_code"] for name in ("one", "clean", "pure")] == [0, 0, None]
+    path = site / "one/csrc/k.cu"
+    path.write_text(GATE.replace("1000", "1300"))  # it changes in place
+    assert "gates in the code of one: --gates scans it, once" in " ".join(text(capsysbinary, *asked).split())
+    assert "gates: 1 high" in text(capsysbinary, *asked, "--gates")  # of the other
+
+
+def test_one_page_for_all(capsysbinary: Out, tmp_path: Path) -> None:
+    site = site_of(tmp_path)
+    install(site, "one", {"one/__init__.py": "", "one/csrc/k.cu": GATE, "one.libs/lib<x>.so": library("sm_80")})
+    install(site, "two", {"two/_C.so": library("sm_80 compute_80")})
+    install(site, "pure", {"pure/__init__.py": ""})
+    page = text(capsysbinary, "--prefix", tmp_path, "-t", "sm120,sm89", "-f", "html", "--gates")
+    assert page.startswith("<!doctype html") and page.count("<details") == 4  # two rows for each of two GPUs
+    assert "<script" not in page and "lib<x>" not in page and "one.libs/lib&lt;x&gt;.so" in page
+    assert page.index('class="fails"') < page.index('class="slow"') < page.index('class="works"')
+    assert "one/csrc/k.cu:2" in page and "gates: 1 high" in page
+    assert "do: build it from source for sm_120" in page and "3 distributions: 2 with GPU code" in page
+
+
+def test_what_a_distribution_runs_comes_first(capsysbinary: Out, tmp_path: Path) -> None:
+    site = site_of(tmp_path)
+    needs = ("near", "far", "rare", "never", "loads")
+    install(
+        site, "app", {"app/a.py": "import near\n", "app/b.py": "from near.x import y\nimport rare\n"}, requires=needs
+    )
+    install(site, "near", {"near/__init__.py": "    import far.x\n", "near/_C.so": library("sm_120")})
+    for name in ("far", "rare", "never"):
+        install(site, name, {f"{name}/__init__.py": "# import never\n", f"{name}/_C.so": library("sm_120")})
+    install(site, "loads", {"loads/__init__.py": "", "loads/_C.so": library("sm_80")})
+    found = document(capsysbinary, tmp_path, "sm120", "--for", "app")
+    assert [one["name"] for one in found["distributions"]] == ["loads", "near", "rare", "far", "never", "app"]
+    said = text(capsysbinary, "--prefix", tmp_path, "-t", "sm120", "--for", "app")
+    assert "imported in 2 files of app" in said and "imported in 1 file of near" in said
 
 
 # --- many
@@ -640,7 +697,7 @@ def test_clearing_the_cache_takes_environments_and_libraries_along(capsysbinary:
     install(site_of(tmp_path), "one", {"one/_C.so": library("sm_80")})
     document(capsysbinary, tmp_path)
     kept = Path(os.environ["XDG_CACHE_HOME"], "archscan")
-    for name in ("a.library", "b.kernels"):
+    for name in ("a.library", "b.kernels", "c.gates"):
         (kept / name).write_bytes(b"")
     assert [path.suffix for path in kept.iterdir() if path.suffix == ".environment"]
     assert cli.run(["cache", "--clear"]) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from archscan.catalog.types import Catalog
@@ -12,6 +12,7 @@ from archscan.environment.choices import Choice
 from archscan.environment.facts import FirstUse, PackageFacts, Release
 from archscan.environment.installed import Installed
 from archscan.environment.machine import Machine
+from archscan.environment.uses import Use
 from archscan.model.facts import Failed
 from archscan.model.library import CUBIN, PTX, Image, Library
 from archscan.model.target import Selection
@@ -66,6 +67,38 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A finding in one line."""
+
+    severity: str
+    rule: str
+    place: str  # path:line
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """What a scan of a distribution says for one GPU, counted."""
+
+    by_severity: Mapping[str, int]
+    hollow: int  # kernels of its libraries that do nothing, or trap
+    jit: tuple[int, int]  # chains of JIT modules that are open, and shut
+    worst: tuple[Told, ...] = ()  # the first of its findings
+
+    def in_words(self, target: str) -> str:
+        """`gates: 2 high, 5 medium; 12 of 40 JIT modules are shut`."""
+        levels = [(level, self.by_severity.get(level, 0)) for level in ("high", "medium", "low")]
+        said = ", ".join(f"{number:,} {level}" for level, number in levels if number) or f"none shuts {target} out"
+        total = sum(self.jit)
+        return f"gates: {said}" + (f"; {self.jit[1]:,} of {total:,} JIT modules are shut" if self.jit[1] else "")
+
+    @property
+    def shut(self) -> bool:
+        """Whether something of weight is shut or wrong."""
+        return any(self.by_severity.get(level, 0) for level in ("high", "medium"))
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A distribution for one GPU."""
 
@@ -79,9 +112,8 @@ class Row:
     failed: tuple[Failed, ...] = ()
     conflicts: tuple[str, ...] = ()
     upgrade: Release | None = None  # a version that is known to have code for the GPU, if this one has none
-    by_severity: Mapping[str, int] = field(default_factory=dict)  # of a scan, if its row was opened
-    kernels_without_code: int | None = None
-    jit_specs: tuple[int, int] = (0, 0)  # chains that are open, and shut
+    gates: Gates | None = None  # what a scan of it says; None = it was not scanned
+    use: Use | None = None  # how near it is to those that were asked for
 
     def count(self) -> dict[str, int]:
         """How many of its libraries this GPU gets in each way."""

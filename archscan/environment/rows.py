@@ -13,9 +13,10 @@ from archscan.environment.choices import choose
 from archscan.environment.conflicts import against, conflicts
 from archscan.environment.facts import Release
 from archscan.environment.first_use import installed_nvrtc, with_first_use
-from archscan.environment.installed import Installed
+from archscan.environment.installed import Installed, normalised
 from archscan.environment.model import COMPILED, RUN, Fit, Part, Question, Row, State
 from archscan.environment.shelves import Compiled, Shelf, Stock
+from archscan.environment.uses import uses
 from archscan.environment.words import names, words
 from archscan.judge.binaries.loaded import Loaded, is_elsewhere, loaded
 from archscan.model.library import CUBIN, PTX, Image, Library
@@ -33,6 +34,22 @@ def rows(stock: Stock, asked: Question) -> tuple[Row, ...]:
         replace(row, conflicts=(*said.get(row.installed.key, ()), *_apart(row, installed, asked))) for row in found
     ]
     return tuple(sorted(found, key=lambda row: (order.index(row.state), row.installed.key)))
+
+
+def ranked(found: Sequence[Row], names: Sequence[str]) -> tuple[Row, ...]:
+    """The rows of each state by how near they are to what these distributions run, with who imports them."""
+    order = list(State)
+    wanted = {normalised(name) for name in names}
+    roots = [row.installed for row in found if row.installed.key in wanted]
+    others = [row.installed for row in found if row.state is not State.NO_CODE and row.installed.key not in wanted]
+    near = uses(roots, others)
+    rows = [replace(row, use=near.get(row.installed.key)) for row in found]
+
+    def rank(row: Row) -> tuple[object, ...]:
+        use = row.use
+        return (order.index(row.state), use is None, use.steps if use else 0, -use.files if use else 0)
+
+    return tuple(sorted(rows, key=rank))
 
 
 def _apart(row: Row, installed: Sequence[Installed], asked: Question) -> tuple[str, ...]:

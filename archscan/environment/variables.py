@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from archscan.bounded import small_file
 from archscan.catalog.types import Catalog
 from archscan.environment.facts import KnownVariable
 from archscan.environment.installed import Installed
+from archscan.environment.uses import python_files
 from archscan.model.target import Selection
 
 NATIVE, COMPATIBLE, JIT, NONE, UNKNOWN = "native", "compatible", "jit", "none", "unknown"
@@ -77,7 +78,7 @@ def with_places(variables: Sequence[SetVariable], readers: Sequence[Installed]) 
     names = {one.name.encode(): one.name for one in variables}
     pattern = re.compile(rb"\b(?:" + b"|".join(map(re.escape, names)) + rb")\b")
     found: dict[str, dict[tuple[str, int], None]] = {one.name: {} for one in variables}
-    for path, shown in _sources(readers):
+    for path, shown in ((path, _below(one, path)) for one in readers for path in python_files(one)):
         try:
             data = small_file(path, _MOST_SOURCE)
         except OSError:
@@ -93,16 +94,6 @@ def with_places(variables: Sequence[SetVariable], readers: Sequence[Installed]) 
     )
 
 
-def _sources(readers: Iterable[Installed]) -> Iterator[tuple[str, str]]:
-    """The Python files of distributions, with the paths that are shown."""
-    for one in readers:
-        for top in one.tops:
-            root = os.path.join(one.folder, top)
-            if top.endswith(".py"):
-                yield root, top
-            for folder, folders, names in os.walk(root):
-                folders[:] = sorted(f for f in folders if f not in ("__pycache__", "tests", "test"))
-                for name in sorted(names):
-                    if name.endswith(".py"):
-                        path = os.path.join(folder, name)
-                        yield path, os.path.relpath(path, one.folder).replace(os.sep, "/")
+def _below(one: Installed, path: str) -> str:
+    """The path of a file as it is shown: below the directory of its distribution."""
+    return os.path.relpath(path, one.folder).replace(os.sep, "/") if path.startswith(one.folder) else path

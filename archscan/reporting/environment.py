@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from archscan.environment.around import Around
+from archscan.environment.gates import may_have_gates, own_paths
 from archscan.environment.machine import Machine
 from archscan.environment.model import Fit, Row, State
 from archscan.environment.shelves import Stock
@@ -23,6 +24,11 @@ _TITLES = {
     State.SLOW: "slow at first use",
     State.WORKS: "loads: nothing to do",
 }
+_GATED = "loads, and gates in its code shut parts of it"
+_LATER = "built on first use"
+_UNKNOWN = "not known"
+_WHOLE = ("environment", "GPU", "driver")  # never wrapped
+_SOURCES = "no GPU code in libraries, and gates in its sources"
 _MOST_NOTES = 8
 _LABEL = 13  # columns of the labels at the head and at the foot
 
@@ -54,17 +60,24 @@ def env_text(judged: Sequence[Judged], width: int) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _head(one: Judged, width: int, first: bool) -> list[str]:
+def header(one: Judged) -> list[tuple[str, str]]:
+    """What stands above the rows: labels, and what is said for each; a label once for all that is below it."""
     environment = one.stock.environment
     python = f", Python {environment.python}" if environment.python else ""
-    lines = [f"environment  {visible(environment.prefix)}{python}: {environment.why}"] if first else []
-    lines.append(f"GPU          {visible(one.gpu)}")
+    found = [("environment", f"{environment.prefix}{python}: {environment.why}"), ("GPU", one.gpu)]
     if one.machine.driver:
         cuda = f", CUDA {one.machine.cuda}" if one.machine.cuda else ""
-        lines.append(f"driver       {visible(one.machine.driver)}{cuda}")
-    lines += _labelled("variables", [_variable(variable) for variable in one.around.variables], width)
-    against = [f"{_name(row)} {text}" for row in one.rows for text in row.conflicts]
-    return [*lines, *_labelled("conflicts", against, width), ""]
+        found.append(("driver", f"{one.machine.driver}{cuda}"))
+    found += [("variables", _variable(variable)) for variable in one.around.variables]
+    return found + [("conflicts", f"{_name(row)} {text}") for row in one.rows for text in row.conflicts]
+
+
+def _head(one: Judged, width: int, first: bool) -> list[str]:
+    said = header(one)
+    lines = [f"{label:<{_LABEL}}{visible(text)}" for label, text in said if label in _WHOLE][0 if first else 1 :]
+    for label in ("variables", "conflicts"):
+        lines += _labelled(label, [text for each, text in said if each == label], width)
+    return [*lines, ""]
 
 
 def _variable(variable: SetVariable) -> str:
@@ -88,18 +101,27 @@ def _caches(one: Judged, width: int) -> list[str]:
     return ["JIT caches", *lines, ""] if lines else []
 
 
+def sections(one: Judged) -> list[tuple[str, list[Row]]]:
+    """The rows below their titles, the worst first; what has nothing for a GPU is only counted."""
+    later = [row for row in one.rows if _is_compiled_later(row)]
+    found: list[tuple[str, list[Row]]] = []
+    for state, title in _TITLES.items():
+        rows = [row for row in one.rows if row.state is state and row not in later]
+        gated = [row for row in rows if state is State.WORKS and row.gates is not None and row.gates.shut]
+        found += [(_GATED, gated), (title.format(one.selection.name), [row for row in rows if row not in gated])]
+    found += [(_LATER, later), (_UNKNOWN, [row for row in one.rows if row.state is State.UNKNOWN and row not in later])]
+    sources = [
+        row for row in one.rows if row.state is State.NO_CODE and row.gates is not None and row.gates.by_severity
+    ]
+    found.append((_SOURCES, sources))
+    return [(title, rows) for title, rows in found if rows]
+
+
 def _tables(one: Judged, width: int) -> list[str]:
     lines: list[str] = []
-    for state, title in _TITLES.items():
-        found = [row for row in one.rows if row.state is state and not _is_compiled_later(row)]
-        if found:
-            lines += [title.format(one.selection.name), *_entries(found, width, state is State.WORKS), ""]
-    later = [row for row in one.rows if _is_compiled_later(row)]
-    if later:
-        lines += ["built on first use", *_entries(later, width), ""]
-    unknown = [row for row in one.rows if row.state is State.UNKNOWN and not _is_compiled_later(row)]
-    if unknown:
-        lines += ["not known", *_folded(unknown, width), ""]
+    for title, rows in sections(one):
+        made = _folded(rows, one, width) if title == _UNKNOWN else _entries(rows, one, width)
+        lines += [title, *made, ""]
     return lines
 
 
@@ -107,27 +129,36 @@ def _is_compiled_later(row: Row) -> bool:
     return row.first_use is not None and row.state is not State.FAILS
 
 
-def _entries(found: Sequence[Row], width: int, brief: bool = False) -> list[str]:
+def _entries(found: Sequence[Row], one: Judged, width: int) -> list[str]:
     """One row each: name and version, what there is to say beside them, what to do below."""
     names = [_name(row) for row in found]
     room = min(max(cells(name) for name in names), 36) + 4
     lines = []
     for name, row in zip(names, found, strict=True):
-        said = [one_line(row.says)]
+        said = [one_line(row.says)] if row.says else []
+        said += [imported(row)] if row.use is not None and row.use.files else []
+        said += [row.gates.in_words(one.selection.name)] if row.gates is not None else []
+        brief = row.state is State.WORKS and row.first_use is None
         said += [f"do: {one_line(row.do)}"] if row.do and not brief else []
         lines += _beside(f"  {name}", said, room, width)
     return lines
 
 
-def _folded(found: Sequence[Row], width: int) -> list[str]:
+def imported(row: Row) -> str:
+    """Who of what was asked for imports it."""
+    return f"imported in {counted(row.use.files, 'file')} of {row.use.by}" if row.use is not None else ""
+
+
+def _folded(found: Sequence[Row], one: Judged, width: int) -> list[str]:
     """Rows of which the same is said, together."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[object, ...], list[Row]] = {}
     for row in found:
-        groups.setdefault((row.says, row.do), []).append(row)
+        groups.setdefault((row.says, row.do, repr(row.gates), repr(row.use)), []).append(row)
     lines = []
-    for (says, do), members in groups.items():
+    for members in groups.values():
+        says, do = members[0].says, members[0].do
         if len(members) == 1:
-            lines += _entries(members, width)
+            lines += _entries(members, one, width)
             continue
         names = ", ".join(_name(row) for row in members)
         said = [one_line(says), *([f"do: {one_line(do)}"] if do else []), names]
@@ -150,20 +181,29 @@ def _name(row: Row) -> str:
     return one_line(f"{row.installed.name} {version}{manager}")
 
 
-def _foot(one: Judged, width: int) -> list[str]:
-    """What was looked at, and what is not covered, with its reason."""
+def footer(one: Judged) -> list[tuple[str, str]]:
+    """What stands below the rows: what was looked at, and what is not covered, with its reason."""
     without = [row for row in one.rows if row.state is State.NO_CODE]
     with_code = len(one.rows) - len(without)
     total = counted(len(one.rows), "distribution")
-    said = [f"{total}: {with_code:,} with GPU code or a compiler for it, {len(without):,} without"]
-    lines = _beside("looked at", said, _LABEL, width)
-    lines += _labelled("not covered", _not_covered(one, without), width)
-    return lines + _labelled("not read", [f"{failed.path}: {failed.reason}" for failed in one.failed], width)
+    said = f"{total}: {with_code:,} with GPU code or a compiler for it, {len(without):,} without"
+    found = [("looked at", said), *(("not covered", text) for text in _not_covered(one, without))]
+    return found + [("not read", f"{failed.path}: {failed.reason}") for failed in one.failed]
+
+
+def _foot(one: Judged, width: int) -> list[str]:
+    said = footer(one)
+    labels = dict.fromkeys(label for label, _ in said)
+    return [line for each in labels for line in _labelled(each, [text for label, text in said if label == each], width)]
 
 
 def _not_covered(one: Judged, without: Sequence[Row]) -> list[str]:
     found = []
-    sources = [row for row in without if row.installed.cuda]
+    left = [row for row in may_have_gates(one.rows) if row.gates is None and own_paths(row.installed)]
+    if left:
+        said = few([row.installed.name for row in left], 6)
+        found.append(f"gates in the code of {said}: --gates scans it, once")
+    sources = [row for row in without if row.installed.cuda and row.gates is None]
     if sources:
         said = ", ".join(f"{row.installed.name} ({row.installed.cuda:,})" for row in sources)
         found.append(f"what is compiled from the CUDA sources of {said}")
@@ -268,7 +308,7 @@ def _object(one: Judged) -> dict[str, Any]:
 
 def _distribution(row: Row) -> dict[str, Any]:
     found = row.count()
-    choice = row.choice
+    choice, gates = row.choice, row.gates
     return {
         "name": row.installed.name,
         "version": row.installed.version,
@@ -277,9 +317,9 @@ def _distribution(row: Row) -> dict[str, Any]:
         "libraries": {fit.value: found.get(fit.value, 0) for fit in Fit},
         "not_chosen": sorted(choice.left_out) if choice else [],
         "rule": {"text": choice.rule, "source": choice.source} if choice else None,
-        "kernels_without_code": row.kernels_without_code,
-        "by_severity": dict(row.by_severity),
-        "jit_specs": dict(zip(("open", "shut"), row.jit_specs, strict=True)),
+        "kernels_without_code": gates.hollow if gates else None,
+        "by_severity": dict(gates.by_severity) if gates else {},
+        "jit_specs": dict(zip(("open", "shut"), gates.jit if gates else (0, 0), strict=True)),
         "first_use": {"builds": row.first_use.builds, "source": row.first_use.source} if row.first_use else None,
         "says": row.says,
         "do": row.do,
