@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from binary_samples import SAMPLES
 from made_environments import editable, install, library, site_of, wheel
 
 import archscan
@@ -412,7 +413,6 @@ def test_the_table_goes_from_worst_to_best(capsysbinary: Out, tmp_path: Path) ->
         "slow at first use",
         "loads: nothing to do",
         "looked at    5 distributions: 4 with GPU code or a compiler for it, 1 without",
-        "not covered  gates in the code of a, b, c, d: --gates scans it, once",
     ]
     assert "its library does not load on sm_120: _C.so (sm_80)" in said
     assert "1 of 2 libraries does not load on sm_120: _C.so (sm_90)" in said
@@ -567,6 +567,7 @@ def test_gates_are_scanned_once_and_told_in_every_row(capsysbinary: Out, tmp_pat
     install(site, "one", {"one/__init__.py": "", "one/csrc/k.cu": GATE, "one/_C.so": library("sm_120")})
     install(site, "sources", {"sources/__init__.py": "", "sources/k.cu": GATE})
     install(site, "clean", {"clean/__init__.py": "", "clean/_C.so": library("sm_120")})
+    install(site, "libraries", {"space/lib/liba.so": library("sm_120")})  # with nothing to scan
     install(site, "pure", {"pure/__init__.py": ""})
     asked = ("--prefix", tmp_path, "-t", "sm120")
     before = text(capsysbinary, *asked)
@@ -588,6 +589,15 @@ def test_gates_are_scanned_once_and_told_in_every_row(capsysbinary: Out, tmp_pat
     path.write_text(GATE.replace("1000", "1300"))  # it changes in place
     assert "gates in the code of one: --gates scans it, once" in " ".join(text(capsysbinary, *asked).split())
     assert "gates: 1 high" in text(capsysbinary, *asked, "--gates")  # of the other
+
+
+def test_kernels_without_code_are_counted_once(capsysbinary: Out, tmp_path: Path) -> None:
+    """Two findings about one library, of kernels that do nothing and that trap, each count both."""
+    code = (SAMPLES / "two_modules.so").read_bytes()
+    install(site_of(tmp_path), "one", {"one/__init__.py": "", "one/_C.so": code})
+    for target, number in (("sm80", 2), ("sm120", 1), ("sm90", 0)):
+        found = row(document(capsysbinary, tmp_path, target, "--gates"), "one")
+        assert found["kernels_without_code"] == number
 
 
 def test_one_page_for_all(capsysbinary: Out, tmp_path: Path) -> None:

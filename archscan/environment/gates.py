@@ -13,6 +13,7 @@ from archscan.environment.model import Gates, Row, State, Told
 from archscan.model.report import Report
 
 _MOST_TOLD = 20
+_IDLE = {"hollow-kernel": "hollow", "trap-kernel": "trap"}  # each finding counts both
 Scan = Callable[[tuple[str, ...]], Report]
 
 
@@ -31,7 +32,6 @@ class Remembered:
         self._keeper = Keeper(default_directory()) if use_cache else None
         kept = (self._keeper.load(self._name, _Kept) if self._keeper else None) or _Kept()
         self._gates: dict[str, tuple[str, Gates]] = dict(kept.gates)
-        self._is_new = False
 
     def of(self, one: Installed, scan: Scan | None) -> Gates | None:
         """What a scan said of a distribution as it is now; without `scan` None where there was none."""
@@ -44,13 +44,9 @@ class Remembered:
             return None
         found = gates_of(scan(paths))
         self._gates[one.path] = (stamp, found)
-        self._is_new = True
-        return found
-
-    def keep(self) -> None:
-        """Writes what is new."""
-        if self._keeper and self._is_new:
+        if self._keeper:  # at once: who stops it keeps what was done
             self._keeper.store(self._name, _Kept(self._gates))
+        return found
 
 
 def with_gates(rows: Sequence[Row], remembered: Remembered, scan: Scan | None) -> tuple[Row, ...]:
@@ -60,16 +56,17 @@ def with_gates(rows: Sequence[Row], remembered: Remembered, scan: Scan | None) -
     for row in rows:
         gates = remembered.of(row.installed, scan) if row.installed.path in asked else None
         found.append(replace(row, gates=gates) if gates is not None else row)
-    remembered.keep()
     return tuple(found)
 
 
 def may_have_gates(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows of distributions with GPU code, in libraries or as source, and of those that need one of these."""
+    """The rows of distributions with GPU code, in libraries or as source, and of those that need one of these.
+
+    What is nothing but libraries has no gates.
+    """
     with_code = frozenset(row.installed.key for row in rows if row.state is not State.NO_CODE or row.installed.cuda)
-    return tuple(
-        row for row in rows if row.installed.key in with_code or not with_code.isdisjoint(row.installed.requires)
-    )
+    found = [row for row in rows if row.installed.key in with_code or not with_code.isdisjoint(row.installed.requires)]
+    return tuple(row for row in found if not set(own_paths(row.installed)) <= set(row.installed.libraries))
 
 
 def own_paths(one: Installed) -> tuple[str, ...]:
@@ -89,8 +86,8 @@ def gates_of(report: Report) -> Gates:
     for finding in report.findings:
         if finding.listed:
             severities[finding.severity.value] = severities.get(finding.severity.value, 0) + 1
-        if finding.binary is not None and finding.rule in ("hollow-kernel", "trap-kernel"):
-            hollow += sum(number for name, number in finding.binary.kernels if name in ("hollow", "trap"))
+        if finding.binary is not None and finding.rule in _IDLE:
+            hollow += dict(finding.binary.kernels).get(_IDLE[finding.rule], 0)
     jit = [chain for chain in report.chains if any(step.layer == "jit" for step in chain.steps)]
     shut = sum(any(step.state == "shut" for step in chain.steps) for chain in jit)
     worst = [finding for finding in report.findings if finding.listed][:_MOST_TOLD]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from archscan.environment.around import Around
-from archscan.environment.gates import may_have_gates, own_paths
+from archscan.environment.gates import may_have_gates
 from archscan.environment.machine import Machine
 from archscan.environment.model import Fit, Row, State
 from archscan.environment.shelves import Stock
@@ -199,7 +199,7 @@ def _foot(one: Judged, width: int) -> list[str]:
 
 def _not_covered(one: Judged, without: Sequence[Row]) -> list[str]:
     found = []
-    left = [row for row in may_have_gates(one.rows) if row.gates is None and own_paths(row.installed)]
+    left = [row for row in may_have_gates(one.rows) if row.gates is None]
     if left:
         said = few([row.installed.name for row in left], 6)
         found.append(f"gates in the code of {said}: --gates scans it, once")
