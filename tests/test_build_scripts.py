@@ -117,6 +117,21 @@ def test_shell_scripts(text: str, wanted: dict[int, set[int]]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("home", "stops"),
+    [
+        ("/usr/local/cuda-11.1", False),
+        ("/c/NVIDIA/CUDA/v11.3", False),
+        ("/usr/local/cuda-13.1", True),  # compiles for 7.5 and newer
+        ("/usr/local/cuda", True),  # the one that is assumed
+    ],
+)
+def test_a_script_names_its_toolkit_by_where_it_lies(home: str, stops: bool) -> None:
+    text = f'CUDA_HOME={home}\nexport TORCH_CUDA_ARCH_LIST="6.0 7.0+PTX"\n'
+    (gate,) = facts("env.sh", text).gates
+    assert (gate.note("refused") is not None) is stops
+
+
+@pytest.mark.parametrize(
     ("text", "wanted"),
     [
         ('FROM x\nENV TORCH_CUDA_ARCH_LIST="7.5 8.0"\nENV PORT="8.6"\n', {2: {75} | AMPERE}),

@@ -27,6 +27,8 @@ _TELLING = re.compile(
     rb"\bgencode\b|(?:sm|compute)_\d\d|-arch[= ]|nvcc_arch_flags"
     rb"|(?i:\bCUDAARCHS\b|CUDA_ARCH|ARCH_LIST|CUDA_COMPUTE_CAP|GPU_ARCH)"
 )
+_FOLDER = re.compile(r"(?i)CUDA_?(?:TOOLKIT_?)?(?:HOME|PATH|ROOT|ROOT_DIR|DIR)")  # where the toolkit lies
+_IN_PATH = re.compile(r"(?i)cuda[-/\\]v?(\d{1,2})\.(\d)\b")  # /usr/local/cuda-11.1, CUDA/v11.3
 _STRONG = re.compile(rb"-gencode\b|-arch[= ](?:sm|compute)_|code=(?:sm|compute)_")
 _COMMENT = re.compile(rb"(?m)^[ \t]*(?:#|//|dnl\b|rem\b).*$")
 _MOST_UNREAD = 8
@@ -58,6 +60,10 @@ class Given:
                 found = _RELEASE.match(known(ways[0]) or "")
                 if found and len(ways) == 1 and not self.values.get(name):
                     return replace(self, release=f"{found[1]}.{found[2]}")
+        for name, ways in variables.items():
+            found = _IN_PATH.search(known(ways[0]) or "") if len(ways) == 1 and _FOLDER.fullmatch(name) else None
+            if found and not self.values.get(name):
+                return replace(self, release=f"{found[1]}.{found[2]}")
         return self
 
     def version(self, name: str) -> str | None:
