@@ -276,3 +276,23 @@ endforeach()
 @pytest.mark.parametrize(("target", "told"), [("sm_89", False), ("sm_75", True)])
 def test_a_list_that_is_asked_for_its_own_entry_drops_nothing(target: str, told: bool, tmp_path: Path) -> None:
     assert (1 in _found(tmp_path, target, "archs.cmake", WANTED.replace("NAME", '"8.0"'))) is told
+
+
+HELPERS = """\
+HEAD
+#if __CUDA_ARCH__ >= 800
+FORM void twice(float* y) { y[0] *= 2.f; }
+#endif
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "target", "advice"),
+    [
+        ("__device__ inline", "sm_75", Advice.LEAVE),  # whoever calls it may need 8.0
+        ("__global__", "sm_75", Advice.WIDEN_SAFE),
+    ],
+)
+def test_a_helper_for_newer_chips_is_left(form: str, target: str, advice: Advice, tmp_path: Path) -> None:
+    text = HELPERS.replace("FORM", form).replace("HEAD", "#include <cuda_runtime.h>")
+    assert _found(tmp_path, target, "twice.cu", text)[2].advice is advice

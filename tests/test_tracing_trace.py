@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import made_gates
 import pytest
 import trace_samples
 
@@ -13,13 +15,16 @@ from archscan.catalog import load
 from archscan.catalog.targets import select
 from archscan.catalog.types import Catalog
 from archscan.errors import UserError
-from archscan.model.finding import Problem, Reach
+from archscan.model.finding import Advice, Capability, Problem, Reach
+from archscan.model.gate import Layer
 from archscan.model.report import Chain, Report, Step
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.tracing.commands import read_code, trace_text, traced
 from archscan.tracing.consumers import with_consumers
 from archscan.tracing.diff import compare
 from archscan.tracing.messages import explain_message
+from archscan.tracing.sentence import sentence
+from archscan.tracing.states import SHUT, GateState
 from archscan.tracing.trace import trace
 
 SETTINGS = ScanSettings(jobs=1, use_cache=False)
@@ -154,6 +159,29 @@ def test_two_versions_differ_by_what_opened(make: Callable[..., tuple[Report, li
     assert [c.place[0].rpartition("/")[2] for c in difference.of("opened")] == ["ring.py", "ring_reduce.cuh"]
     assert [c.place[0].rpartition("/")[2] for c in compare(new, old).of("closed")] == ["ring.py", "ring_reduce.cuh"]
     assert compare(old, old).changes == ()
+
+
+@pytest.mark.parametrize(
+    ("layer", "capability", "expected"),
+    [
+        (Layer.JIT, Capability.CANNOT, "not to be opened: what it makes could not run (kernel.cu:2)"),
+        (Layer.PREPROCESSOR, Capability.CANNOT, "open these together: kernel.cu:2,9"),  # its other side is right
+        (
+            Layer.PREPROCESSOR,
+            Capability.UNKNOWN,
+            "to open: kernel.cu:2,9; of kernel.cu:2 nothing says that it would run",
+        ),
+        (Layer.PREPROCESSOR, Capability.CAN, "open these together: kernel.cu:2,9"),
+    ],
+)
+def test_what_a_chain_says_of_a_step_that_could_not_run(layer: Layer, capability: Capability, expected: str) -> None:
+    def state(line: int, layer: Layer, capability: Capability) -> GateState:
+        gate = made_gates.gate(lambda t: t.major in (9, 10), layer=layer, line=line)
+        finding = made_gates.only(made_gates.report(gate))
+        return GateState(gate, SHUT, replace(finding, capability=capability, advice=Advice.PAIR))
+
+    states = (state(2, layer, capability), state(9, Layer.PREPROCESSOR, Capability.CAN))
+    assert sentence("ring", states, (), []) == f"shut by 2 of 2 gates; {expected}"
 
 
 def test_a_message_leads_to_where_it_is_raised_and_why(both: tuple[Report, list[str]], catalog: Catalog) -> None:

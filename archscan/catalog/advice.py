@@ -28,6 +28,7 @@ CIRCUMSTANCES = (
     "sources-cannot",  # what the build compiles cannot run there
     "other-families",  # every entry is an `a` or `f` image of another family
     "code-of-families",  # what is let in are `a` or `f` targets of other families alone
+    "no-kernel",  # compiled code that neither stands in a kernel nor holds one
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
     "no-branch",  # no branch of the build makes the entry
     "refused-by-toolkit",  # the entry is one that the toolkit refuses

@@ -91,6 +91,11 @@ def _score(weighed: Weighed, advised: Advised) -> int:
     return _loud(weighed, advised) - use
 
 
+def score_when_dear(today: Consequence) -> int:
+    """The score of what is lost and dear to get, where nothing else is known."""
+    return _LOUD.get(today, _LOUD[Consequence.RUNTIME_ERROR]) - _DEARER
+
+
 def _loud(weighed: Weighed, advised: Advised) -> int:
     """The score of what shows, or costs time."""
     refused = _LOUD[Consequence.RUNTIME_ERROR]  # of what is silent: a list refuses before that

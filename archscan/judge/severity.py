@@ -6,7 +6,7 @@ from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence, Intent, Level, Problem
 from archscan.model.gate import Kind
 
-_LEVELS = {
+LEVELS = {
     Consequence.SILENT_NOOP: Level.HIGH,
     Consequence.RACE: Level.HIGH,
     Consequence.WRONG_RESULT: Level.HIGH,
@@ -27,7 +27,7 @@ def severity_of(weighed: Weighed, advised: Advised) -> Level:
         return advised.severity
     if advised.advice is Advice.LEAVE or weighed.intent is Intent.TEST:
         return Level.INFO
-    level = _LEVELS[advised.today]
+    level = LEVELS[advised.today]
     case = weighed.case
     obstacle = case.obstacle
     if obstacle is not None and obstacle.fits:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 from archscan.catalog.advice import CIRCUMSTANCES
-from archscan.catalog.types import AdviceRow, Catalog
+from archscan.catalog.types import AdviceRow
 from archscan.judge.cases import LISTS
 from archscan.judge.chips import chips_named, products_named
-from archscan.judge.evidence import MOST, Known
 from archscan.judge.needs.features import COMPILED
 from archscan.judge.needs.images import loaded, named_images
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.verdicts import Why
 from archscan.judge.weighed import Advised, Weighed
-from archscan.model.finding import Advice, Consequence, Finding, Level, Reason, Risk
+from archscan.model.facts import SiteKind
+from archscan.model.finding import Consequence
 from archscan.model.gate import Does, Kind, Layer
 
 _WRONG = frozenset({Consequence.SILENT_NOOP, Consequence.WRONG_RESULT, Consequence.RACE, Consequence.TRAP})
@@ -40,25 +39,6 @@ def _fits(row: AdviceRow, attributes: Mapping[str, str], holds: Callable[[str], 
     if any(key in asked and attributes[key] not in asked[key] for key in attributes):
         return False
     return all(map(holds, asked.get("with", ()))) and not any(map(holds, asked.get("without", ())))
-
-
-def reconsidered(finding: Finding, found: Known, catalog: Catalog) -> Finding:
-    """A finding about which nothing was known, with what is known of the operation that it turns out to lead to."""
-    attributes = {
-        "problem": finding.problem.value,
-        "capability": finding.capability.value,
-        "intent": finding.intent.value,
-        "relation": finding.relation.value if finding.relation is not None else "none",
-    }
-    held = {name for name, holds in (("loss", found.harm), ("contested", found.contested)) if holds}
-    row = chosen(catalog.advice, attributes, lambda name: name in held)
-    if finding.advice is not Advice.INVESTIGATE or row.advice is Advice.INVESTIGATE:
-        return finding
-    told = Reason("evidence of harm" if found.harm else row.why, tuple(r.evidence for r in found.rows[:MOST]))
-    risk = Risk(Level.HIGH if found.harm else Level.MEDIUM, finding.risk.score, (*finding.risk.reasons, told))
-    head = finding.message.rpartition(";")[0]
-    message = f"{head}; opening it may cost time: measure ({row.why})" if row.advice is Advice.WIDEN_PERF_RISK else head
-    return replace(finding, advice=row.advice, row=row.id, risk=risk, listed=True, message=message)
 
 
 def _advised(row: AdviceRow, weighed: Weighed) -> Advised:
@@ -223,6 +203,16 @@ def _for_one_chip(weighed: Weighed) -> bool:
     return True
 
 
+def _has_no_kernel(weighed: Weighed) -> bool:
+    """Whether compiled code neither stands in a kernel nor holds one: a helper, and nobody sees who would call it."""
+    case = weighed.case
+    gate, body = case.gate, case.arm.body if case.arm is not None else None
+    if gate.layer not in COMPILED or (gate.scope is not None and gate.scope.is_kernel):
+        return False
+    kernels = (s.place.line for s in case.file.sites if s.kind is SiteKind.KERNEL)
+    return body is None or not any(body.line <= line <= body.end_line for line in kernels)
+
+
 CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "wrong-today": _wrong_today,
     "half-shut": lambda weighed: _half_shut(weighed) is not None,
@@ -237,6 +227,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "sources-cannot": lambda weighed: False,
     "other-families": _other_families,
     "code-of-families": _code_of_families,
+    "no-kernel": _has_no_kernel,
     "one-chip": _for_one_chip,
     "no-branch": _no_branch,
     "refused-by-toolkit": lambda weighed: weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED,

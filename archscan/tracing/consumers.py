@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from archscan.catalog.types import Catalog
 from archscan.judge.evidence import known_of
 from archscan.judge.findings import in_order
-from archscan.judge.table import reconsidered
+from archscan.judge.traced import is_left, reconsidered
 from archscan.model.finding import Advice, Finding, Problem, Reach
 from archscan.model.gate import Kind, Related, Role
 from archscan.model.report import Chain, Report
@@ -83,16 +83,21 @@ def _with_leading(report: Report, leading: Mapping[str, Mapping[GateState, Use]]
             chains.append(chain)
             continue
         known = known_of(chain.name, catalog, report.selection)
-        steps = tuple(state.step(RUN, f"runs {use.api}") for state, use in heads.items())
         sentence = chain.sentence
-        for finding in (state.finding for state in heads if state.finding is not None):
-            joined = replace(finding, chain=chain.id, reach=Reach.RUN)
-            changed.setdefault(finding.fingerprint, reconsidered(joined, known, catalog))
+        steps = []
+        for state, use in heads.items():
+            if state.finding is not None:
+                joined = reconsidered(replace(state.finding, chain=chain.id, reach=Reach.RUN), known, catalog)
+                told = replace(state, finding=changed.setdefault(joined.fingerprint, joined))
+            else:
+                told = state
+            steps.append(told.step(RUN, f"runs {use.api}"))
         callers = ", ".join(dict.fromkeys(state.place for state in heads))
         chains.append(replace(chain, steps=(*steps, *chain.steps), sentence=f"run from {callers}; {sentence}"))
     if not changed:
         return report
-    first = sorted(chains, key=lambda chain: chain.id not in leading)
+    known_heads = {f.chain for f in changed.values() if f.advice is not Advice.INVESTIGATE}
+    first = sorted(chains, key=lambda chain: (chain.id not in leading, chain.id not in known_heads))
     findings = tuple(changed.get(finding.fingerprint, finding) for finding in report.findings)
     return replace(report, chains=tuple(first), findings=in_order(findings))
 
@@ -135,7 +140,7 @@ class _Finder:
             following: list[tuple[Fn, Call]] = []
             for caller, call in pending:
                 for state in self.gates.deciding(caller, call):
-                    left = state.finding is None or state.finding.advice is Advice.LEAVE
+                    left = state.finding is None or is_left(state.finding)
                     if state.state == SHUT and not left and package(state.gate.path, self.code) != producer:
                         yield state
                 if caller not in seen and caller.name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archscan.model.finding import Capability
 from archscan.model.gate import Layer
 from archscan.tracing.states import SHUT, UNKNOWN, GateState
 
@@ -17,7 +18,13 @@ def sentence(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...]
     if closed and not shut and not any(s.gate.layer in _COMPILED for s in run):  # nobody knows what is run of it
         return "; ".join([f"let in on the way, and shut in what is built: {_places(closed)}", *remarks])
     parts = [_verdict(shut, len(run))]
-    if opening:
+    barred = [s for s in shut if s.gate.layer not in _COMPILED and _capability(s) is Capability.CANNOT]
+    unsure = [s for s in opening if s.gate.layer in _COMPILED and _capability(s) is Capability.UNKNOWN]
+    if barred:
+        parts.append(f"not to be opened: what it makes could not run ({_places(barred)})")
+    elif opening and unsure:
+        parts.append(f"to open: {_places(opening)}; of {_places(unsure)} nothing says that it would run")
+    elif opening:
         parts.append(f"open {'these together' if len(opening) > 1 else 'this one'}: {_places(opening)}")
     elif shut:
         parts.append("nothing to open: what is shut is right as it is")
@@ -30,6 +37,10 @@ def sentence(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...]
         gates = "1 more shut gate is" if len(closed) == 1 else f"{len(closed)} more shut gates are"
         parts.append(f"{gates} built into the same module and not run by {name}")
     return "; ".join([*parts, *remarks])
+
+
+def _capability(state: GateState) -> Capability | None:
+    return state.finding.capability if state.finding is not None else None
 
 
 def _verdict(shut: list[GateState], total: int) -> str:
