@@ -152,38 +152,48 @@ _SPLATS = ("list_splat", "dictionary_splat")
 
 def _splatted(interpreter: Interpreter, callee: Value, holder: Node, node: Node, frame: Frame) -> Outcome:
     """What a call comes to whose arguments are spread from containers: they have to be known."""
+    spread = _spread(interpreter, holder, frame)
+    if spread is None:
+        return Outcome(Unknown((oneline(node, 60),), given(interpreter, arguments(node)[0][:4], frame), lost=True))
+    args, named = spread
+    lost = Unknown((oneline(node, 60),), any(depends(one) for one in (*args, *named.values())), lost=True)
+    if callee == _PAIR:
+        return Outcome(interpreter.lanes.whole(args))
+    if isinstance(callee, ExternalV) and callee.name in PURE:
+        return Outcome(_builtin(interpreter, callee.name, args, named, node))
+    if not isinstance(callee, (FuncV, PartialV, ClassV)):
+        function = text(node.named_children[0])
+        known = _by_name(interpreter, function.rsplit(".", 1)[-1], function, node)
+        return Outcome(lost if known is MISSING else known)
+    outcome = interpreter.invoke(callee, args, named)
+    return outcome if not isinstance(outcome.value, Unknown) else Outcome(lost, outcome.raises)
+
+
+def _spread(interpreter: Interpreter, holder: Node, frame: Frame) -> tuple[tuple[Value, ...], dict[str, Value]] | None:
+    """The arguments that are written and spread; None where nobody knows how many there are."""
     args: list[Value] = []
     named: dict[str, Value] = {}
-    lost = Outcome(Unknown((oneline(node, 60),), given(interpreter, arguments(node)[0][:4], frame), lost=True))
     for argument in operands(holder):
         value = child(argument, "value") if argument.type == "keyword_argument" else argument
         if argument.type in _SPLATS:
             value = argument.named_children[0]
         if value is None:
-            return lost
+            return None
         held = interpreter.evaluate(value, frame)
         if argument.type == "list_splat":
             items = items_of(interpreter.lanes, held)
             if items is None or isinstance(held, SetV):
-                return lost
+                return None
             args.extend(items)
         elif argument.type == "dictionary_splat":
             if not isinstance(held, DictV) or held.open or not all(isinstance(k, str) for k, _ in held.rows):
-                return lost
+                return None
             named.update((k, evaluated(interpreter, v)) for k, v in held.rows)
         elif argument.type == "keyword_argument":
             named[text(argument.named_children[0])] = held
         else:
             args.append(held)
-    if callee == _PAIR:
-        return Outcome(interpreter.lanes.whole(tuple(args)))
-    if not isinstance(callee, (FuncV, PartialV)):
-        known = _by_name(
-            interpreter, text(node.named_children[0]).rsplit(".", 1)[-1], text(node.named_children[0]), node
-        )
-        return lost if known is MISSING or isinstance(callee, ClassV) else Outcome(known)
-    outcome = interpreter.invoke(callee, tuple(args), named)
-    return outcome if not isinstance(outcome.value, Unknown) else Outcome(lost.value, outcome.raises)
+    return tuple(args), named
 
 
 _PAIR = ExternalV("<pair>")  # a named tuple of major and minor: what it makes is that pair

@@ -11,6 +11,7 @@ from archscan.frontends.python.interpreter.frames import END, NO_SCOPE, Frame
 from archscan.frontends.python.interpreter.values import (
     Capability,
     ExternalV,
+    FuncV,
     ModuleV,
     PropertiesV,
     Unknown,
@@ -32,7 +33,7 @@ def trusted(interpreter: Interpreter, value: Value, name: str, frame: Frame, rea
     """What a name of a scope holds for who reads it: its value if nothing else may have changed it or bound it anew."""
     if type(value) in _STEADY or frame.scope is NO_SCOPE:
         return value
-    if frame.parent is None and frame.module.doubts:
+    if frame.module.doubts and (frame.parent is None or isinstance(value, FuncV)):
         value = doubted(value, frame.module.doubts)
     if is_mutable(value):
         why = spoiled(interpreter, name, frame, value)

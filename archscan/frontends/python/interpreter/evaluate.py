@@ -7,18 +7,22 @@ import itertools
 from tree_sitter import Node
 
 from archscan.frontends.python.interpreter import runs, special
+from archscan.frontends.python.interpreter.classes import attribute
 from archscan.frontends.python.interpreter.expressions import HANDLERS, LEAVES
-from archscan.frontends.python.interpreter.frames import DEPTH, STEPS, Frame, Outcome, distinct
+from archscan.frontends.python.interpreter.frames import DEPTH, NO_SCOPE, STEPS, Frame, Outcome, distinct
 from archscan.frontends.python.interpreter.knowledge import Knowledge
 from archscan.frontends.python.interpreter.names import member_of
 from archscan.frontends.python.interpreter.values import ClassV, FuncV, Lanes, Unknown, Value
 from archscan.frontends.python.source.modules import Graph, Module
 from archscan.frontends.python.source.scopes import Scope
 from archscan.frontends.python.source.syntax import field as child
-from archscan.frontends.python.source.syntax import inner, oneline, parameters
+from archscan.frontends.python.source.syntax import inner, oneline, parameters, text, walk
 from archscan.model.gate import Related
 
 _FRAMED = frozenset({"class_definition", "function_definition", "lambda"})
+_COMPREHENSIONS = frozenset(
+    {"list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression"}
+)
 
 
 class Interpreter:
@@ -100,6 +104,9 @@ class Interpreter:
         frame = self.module_frame(module)
         for node, below in itertools.pairwise(path):
             kind = node.type
+            if kind in _COMPREHENSIONS:
+                frame = self._comprehension_frame(module, node, frame)
+                continue
             if kind not in _FRAMED or below != child(node, "body"):
                 continue
             if kind == "class_definition":
@@ -107,6 +114,23 @@ class Interpreter:
             else:
                 frame = self.entry_frame(module, node, frame)
         return frame
+
+    def _comprehension_frame(self, module: Module, node: Node, frame: Frame) -> Frame:
+        """The frame inside a comprehension whose variables hide names of a scope around; else that of the scope."""
+        key = ("comprehension", node.start_byte)
+        found = module.memo.get(key)
+        if found is None:
+            lefts = [child(c, "left") for c in node.named_children if c.type == "for_in_clause"]
+            names = {text(n) for left in lefts if left is not None for n in walk(left) if n.type == "identifier"}
+            around: Frame | None = frame
+            hidden = False
+            while around is not None and not hidden:
+                hidden = any(around.scope.holds(name) for name in names)
+                around = around.parent
+            seeds = {name: self.seed(name) for name in names}
+            held = {name: Unknown((name,)) if seed is None else seed for name, seed in seeds.items()}
+            found = module.memo[key] = Frame(module, NO_SCOPE, frame, held) if hidden else frame
+        return found  # type: ignore[return-value]
 
     def entry_frame(self, module: Module, node: Node, parent: Frame) -> Frame:
         key = ("entry", node.start_byte)
@@ -189,3 +213,12 @@ class Interpreter:
     def tested(self, value: Value) -> Value:
         """A value as a condition asks for it: of an object what it says itself."""
         return special.tested(self, value)
+
+    def dotted(self, node: Node, frame: Frame) -> Value:
+        """The value of a dotted name in a pattern."""
+        first, *names = node.named_children
+        value, written = self.evaluate(first, frame), text(first)
+        for name in names:
+            written = f"{written}.{text(name)}"
+            value = attribute(self, value, text(name), written)
+        return value

@@ -61,7 +61,7 @@ from archscan.frontends.python.interpreter.values import (
 )
 from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.syntax import field as child
-from archscan.frontends.python.source.syntax import oneline, operands, string_parts, text
+from archscan.frontends.python.source.syntax import oneline, operands, string_parts, text, walk
 
 if TYPE_CHECKING:
     from archscan.frontends.python.interpreter.evaluate import Interpreter
@@ -334,6 +334,8 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     assert owner is not None and index is not None
     full = text(node)
     holder = interpreter.evaluate(owner, frame)
+    if isinstance(holder, InstanceV):
+        holder = _as_pair(interpreter, holder)
     stored = MISSING
     if index.type == "string" and not isinstance(holder, DictV) and owner.type == "identifier":
         stored = _stored(interpreter, full, text(owner), frame, node.start_byte)
@@ -359,7 +361,7 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if isinstance(holder, PropertiesV) and isinstance(key, str):  # triton's are a dict
         return attribute(interpreter, holder, key, full)
     value = interpreter.lanes.lift(lambda h, k: _index(interpreter, h, k), holder, key)
-    if isinstance(value, Unknown) and not (interpreter.tries and value == NO_KEY):
+    if isinstance(value, Unknown) and not (interpreter.tries and value.raises == "KeyError"):
         return Unknown((oneline(node, 60),), value.arch, lost=value.lost, raises=value.raises)
     return value
 
@@ -433,7 +435,7 @@ def _attribute(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if stated is not None:
         return stated
     holder = interpreter.evaluate(owner, frame)
-    if holder == NO_KEY:
+    if isinstance(holder, Unknown) and holder.raises == "KeyError":
         return holder
     name = text(name_node)
     if isinstance(holder, ExternalV) and _is_given(frame.module, name.encode()):
@@ -563,6 +565,8 @@ def _gathered(
     items = items_of(interpreter.lanes, interpreter.evaluate(source, frame)) if source is not None else None
     if items is None or left is None or len(items) > LONGEST_LOOP:
         return False
+    if len(items) > 1 and b"lambda" in (body.text or b"") and any(n.type == "lambda" for n in walk(body)):
+        return False  # they all see the last item
     for item in items:
         one = Frame(frame.module, NO_SCOPE, frame, loop_names(interpreter, left, item))
         whole = _gathered(interpreter, rest, body, one, keep, found)

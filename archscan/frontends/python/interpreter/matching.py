@@ -82,10 +82,14 @@ def _of_pattern(interpreter: Interpreter, pattern: Node, subject: Value, frame: 
         for part in operands(node):
             found = logical(interpreter.lanes, False, found, _of_pattern(interpreter, part, subject, frame))
         return found
+    if node.type == "tuple_pattern" and len(operands(node)) == 1 and not any(c.type == "," for c in node.children):
+        return _of_pattern(interpreter, operands(node)[0], subject, frame)  # merely in brackets
     if node.type in _SEQUENCE:
         return _of_parts(interpreter, operands(node), subject, frame)
     if node.type == "case_pattern":
         return _of_pattern(interpreter, node, subject, frame)
+    if node.type == "dotted_name" and len(node.named_children) > 1:
+        return compare(interpreter.lanes, "==", subject, interpreter.dotted(node, frame))
     if node.type not in _LITERAL or text(pattern).startswith("-"):
         return Unknown((text(node),), depends(subject))
     sign = "is" if node.type in ("none", "true", "false") else "=="

@@ -609,8 +609,21 @@ def _is_handed_over(interpreter: Interpreter, source: Node, frame: Frame) -> boo
 
 
 def _previous(interpreter: Interpreter, binding: Binding, frame: Frame, before: list[Binding], chain: Chain) -> Value:
+    if not _is_fresh_each_round(frame.scope, binding, before):
+        return Unknown((binding.name,), lost=True)
     value = _reach(interpreter, binding.name, frame, before, binding.chain, binding.node.start_byte)
     return Unknown((binding.name,)) if value is MISSING else value
+
+
+def _is_fresh_each_round(scope: Scope, binding: Binding, before: list[Binding]) -> bool:
+    """Whether what is changed in a loop is made anew in each of its rounds: else it adds up."""
+    loops = [at for at, (start, _) in enumerate(binding.chain) if scope.compounds[start].type in _LOOPS]
+    if not loops:
+        return True
+    inner = binding.chain[: loops[-1] + 1]
+    return any(
+        b.kind in _ALONE and b.chain[: len(inner)] == inner and binding.chain[: len(b.chain)] == b.chain for b in before
+    )
 
 
 def _looped(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:

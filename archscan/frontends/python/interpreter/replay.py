@@ -274,7 +274,12 @@ class _Replay:
         self._check(source, frame)
         held = self.interpreter.evaluate(source, frame)
         items = items_of(self.interpreter.lanes, held)
-        if items is None or len(items) > LONGEST_LOOP or is_mutable(items) or (type(held) is SetV and len(items) > 1):
+        if (
+            items is None
+            or len(items) > LONGEST_LOOP
+            or is_mutable(tuple(items))
+            or (type(held) is SetV and len(items) > 1)
+        ):
             raise GiveUpError
         outer, self.broken = (self.broken, self.continued), 0
         for item in items:

@@ -16,7 +16,6 @@ from archscan.frontends.python.interpreter.exceptions import cannot_raise, suppr
 from archscan.frontends.python.interpreter.frames import (
     DEPTH,
     MISSING,
-    NO_KEY,
     NO_SCOPE,
     STEPS,
     TRACE,
@@ -386,7 +385,7 @@ class _Run:
         missed = 0
         for value, mask, _ in self.returns[mark:] if handlers else ():
             for one, lanes in self.interpreter.lanes.groups(value):
-                missed |= lanes & mask if one == NO_KEY else 0
+                missed |= lanes & mask if isinstance(one, Unknown) and one.raises == "KeyError" else 0
         if missed:
             self.returns[mark:] = [(v, m & ~missed, n) for v, m, n in self.returns[mark:] if m & ~missed]
             caught, _ = self.block(handlers[0], missed, unite(names, why))

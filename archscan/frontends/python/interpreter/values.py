@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -342,7 +342,7 @@ def _guarded(operation: Callable[..., Value], items: tuple[Value, ...], arch: bo
         return Unknown(unite(names, *[item.names for item in unknown]), arch, lost=lost)
     result = operation(*plain)
     if arch and isinstance(result, Unknown):
-        result = Unknown(result.names, True, lost=result.lost)
+        result = replace(result, arch=True)
     if not names:
         return result
     return assume(result, names, default)
