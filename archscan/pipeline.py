@@ -88,7 +88,9 @@ def report(
         advice=frozenset(),
         focus=(),
     )
-    chained = with_chains(judge(facts, selection, catalog, everything), catalog)
+    from archscan.reporting.places import Places
+
+    chained = with_chains(judge(facts, selection, catalog, everything), catalog, Places(facts).sources().data)
     if code is not None:
         from archscan.tracing.consumers import with_consumers
 

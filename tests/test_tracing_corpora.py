@@ -116,3 +116,13 @@ def test_what_the_next_version_opened_and_closed() -> None:
 def _old(change: Change) -> tuple[str, int]:
     assert change.old is not None
     return change.old.gate.path, change.old.line
+
+
+def test_every_module_has_the_same_numbers_in_a_trace_as_in_a_report() -> None:
+    report, code = _scanned("flashinfer-0.6.2")
+    assert len(report.chains) > 20
+    for chain in report.chains:
+        traced = next(one for one in trace(chain.id, report, code) if one.id == chain.id)
+        assert traced.sentence.partition(";")[0] == chain.sentence.partition(";")[0], chain.id
+        shut = {(s.path, s.line) for s in chain.steps if s.state == "shut"}
+        assert {(s.path, s.line) for s in traced.steps if s.state == "shut"} == shut, chain.id

@@ -252,7 +252,9 @@ def test_what_is_built_may_be_shut_where_nobody_runs_it(tmp_path: Path, catalog:
     facts = pipeline.scan([str(tmp_path)], catalog, SETTINGS)
     report = pipeline.report(facts, select("sm120", catalog), catalog, JudgeSettings())
     (chain,) = trace("gen_mla", report, read_code([str(tmp_path)], SETTINGS, catalog))
-    assert chain.sentence.startswith("let in on the way, and shut in what is built: mla.cu:2")
+    assert chain.sentence.startswith("shut by 1 of 2 gates; open this one: mla.cu:2")
+    assert [(s.path, s.line, s.reach) for s in chain.steps if s.state == "shut"] == [("mla.cu", 2, "built")]
+    assert report.chains[0].sentence.startswith("shut by 1 of 2 gates; open this one: mla.cu:2")
 
 
 def test_a_module_has_as_many_gates_in_a_trace_as_in_a_report(catalog):
@@ -264,6 +266,62 @@ def test_a_module_has_as_many_gates_in_a_trace_as_in_a_report(catalog):
     (traced,) = trace(chain.name, report, read_code(paths, SETTINGS, catalog))
     assert chain.sentence.startswith("shut by 5 of 6 gates; ")
     assert traced.sentence.startswith("shut by 5 of 6 gates; ")
+
+
+MODULES = {
+    "kit/__init__.py": "",
+    "kit/jit/__init__.py": "from .ring import (\n    load as load_ring,  # one\n    gen_ring as gen_ring,\n)\n",
+    "kit/jit/core.py": "def gen_jit_spec(name, sources):\n    return name, sources\n",
+    "kit/jit/ring.py": (
+        "from .core import gen_jit_spec\n\n\ndef gen_ring():\n    return gen_jit_spec('ring', ['ring.cu'])\n\n\n"
+        "def load():\n    return gen_ring()\n"
+    ),
+    "kit/ring.cu": (
+        "#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200\n"
+        '__global__ void ring() { asm("griddepcontrol.wait;"); }\n#endif\n'
+    ),
+    "kit/ops.py": (
+        "import torch\nfrom .jit import gen_ring\n\n\ndef ring():\n"
+        "    if torch.cuda.get_device_capability()[0] == 8:\n        return None  # too old\n    return gen_ring()\n"
+    ),
+    "kit/other.py": (
+        "import torch\nfrom elsewhere import load\n\n\ndef other(atom):\n"
+        "    if torch.cuda.get_device_capability() == (9, 0):\n        atom.load()\n        return load()\n"
+        "    raise RuntimeError('no')\n"
+    ),
+}
+
+
+def test_a_name_alone_makes_no_gate_one_of_a_module(
+    make: Callable[..., tuple[Report, list[str]]], catalog: Catalog
+) -> None:
+    report, paths = make(MODULES)
+    (chain,) = report.chains
+    assert {(s.path, s.line) for s in chain.steps if s.line} == {("kit/ops.py", 6), ("kit/ring.cu", 1)}
+    assert chain.sentence.startswith("shut by 1 of 2 gates; ")
+    (traced,) = trace("ring", report, read_code(paths, SETTINGS, catalog, report.facts))
+    assert traced.sentence.startswith("shut by 1 of 2 gates; ")
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_its"),
+    [
+        ("from .jit.ring import load", True),
+        ("from .jit import ring", False),
+        ("from .jit.ring import *", True),
+        ("from kit.jit.ring import (\n    gen_ring,\n    load,\n)", True),
+        ("from .jit.core import load", False),
+        ("import elsewhere", False),
+    ],
+)
+def test_whose_function_a_call_means_is_looked_up(
+    make: Callable[..., tuple[Report, list[str]]], statement: str, is_its: bool
+) -> None:
+    report, _ = make(
+        {**MODULES, "kit/other.py": MODULES["kit/other.py"].replace("from elsewhere import load", statement)}
+    )
+    (chain,) = report.chains
+    assert any(s.path == "kit/other.py" for s in chain.steps) is is_its
 
 
 def test_a_trace_keeps_to_the_width(catalog):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from archscan.catalog.types import Catalog
@@ -11,10 +11,11 @@ from archscan.model.finding import Finding, Problem
 from archscan.model.gate import Related, Role
 from archscan.model.report import Chain, Report, Step
 from archscan.sources.kinds import is_cmake
+from archscan.tracing.imports import Imports, Read
 from archscan.tracing.modules import Extension, Includes, extensions, is_for_all
 from archscan.tracing.paths import Paths
 from archscan.tracing.sentence import sentence
-from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, GateState, states
+from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, GateState, lists, states
 
 _ALSO = 6  # other places named in `related` of one finding
 
@@ -35,13 +36,15 @@ class Gathered:
         return tuple(dict.fromkeys((*self.python, *self.listing, *self.compiled)))
 
 
-def with_chains(report: Report, catalog: Catalog) -> Report:
+def with_chains(report: Report, catalog: Catalog, read: Read) -> Report:
     """The report with its chains; every finding on one carries its id and names the other places to change.
+
+    `read` gives the bytes of a file where a name has to be looked up in its imports.
 
     Which gates an operator runs through takes reading function bodies: `trace` does that for one name. Here compiled
     gates are `built`. What CMake builds is a library of many features, and no chain of its own here.
     """
-    gathered = tuple(g for g in _gathered(report) if any(s.finding for s in g.gates))
+    gathered = tuple(g for g in _gathered(report, read) if any(s.finding for s in g.gates))
     if not gathered:
         return report
     owner = _owners(gathered)
@@ -49,7 +52,7 @@ def with_chains(report: Report, catalog: Catalog) -> Report:
     return replace(report, findings=findings, chains=tuple(_chain(g) for g in gathered))
 
 
-def _gathered(report: Report) -> Iterable[Gathered]:
+def _gathered(report: Report, read: Read) -> Iterable[Gathered]:
     files = {f.path: f for f in report.facts.files}
     links = {path: f.links for path, f in files.items() if f.links}
     if not any(
@@ -60,9 +63,10 @@ def _gathered(report: Report) -> Iterable[Gathered]:
     vendored = frozenset(path for path, f in files.items() if f.origin is Origin.VENDORED)
     includes = Includes(links, paths, vendored)
     known = states(report, lambda file: file.path.endswith(".py") or file.path not in vendored)
-    calling = _by_call(known)
-    for extension in extensions({path: found for path, found in links.items() if not is_cmake(path)}, paths):
-        yield _of(extension, files, includes, known, calling)
+    built = extensions({path: found for path, found in links.items() if not is_cmake(path)}, paths)
+    asking = _Asking(_by_call(known), _by_use(known), Imports(built, paths, read))
+    for extension in built:
+        yield _of(extension, files, includes, known, asking)
 
 
 def _of(
@@ -70,16 +74,23 @@ def _of(
     files: Mapping[str, FileFacts],
     includes: Includes,
     known: Mapping[str, tuple[GateState, ...]],
-    calling: Mapping[str, list[GateState]],
+    asking: _Asking,
 ) -> Gathered:
-    names = {name for name in (extension.function, *extension.wrappers) if name}
-    python = [
-        s
-        for s in known.get(extension.path, ())
-        if (s.gate.scope and s.gate.scope.name.rpartition(".")[2] in names) or is_for_all(s.gate, extension)
-    ]
-    others = _of_other_chips(python, extension)
-    listing = [s for name in sorted(names) for s in calling.get(name, ()) if s not in python]
+    own_gates = known.get(extension.path, ())
+    inside = {
+        name: tuple(
+            dict.fromkeys((*(s for s in own_gates if _function(s) == name), *asking.used(name, extension.path)))
+        )
+        for name in (extension.function, *extension.wrappers)
+        if name
+    }
+    for_others = _for_other_chips(inside, extension)
+    gates = dict.fromkeys(s for found in inside.values() for s in found)
+    gates.update(dict.fromkeys(s for s in own_gates if is_for_all(s.gate, extension)))
+    others = tuple(s for s in gates if any(s in inside[name] for name in for_others))
+    python = tuple(s for s in gates if s not in others)
+    here = sorted(inside.keys() - for_others)
+    listing = dict.fromkeys(s for name in here for s in asking.around(name, extension) if s not in gates)
     own = dict.fromkeys(extension.sources)
     for source in extension.sources:
         own.update(dict.fromkeys(includes.closure(source)))
@@ -88,7 +99,7 @@ def _of(
     shutting = {s.gate.path for s in compiled if s.state != OPEN}
     return Gathered(
         extension,
-        tuple(s for s in python if s not in others),
+        python,
         tuple(listing),
         tuple(compiled),
         tuple(p for p in mine if p not in shutting),
@@ -96,30 +107,58 @@ def _of(
     )
 
 
-def _of_other_chips(python: Sequence[GateState], extension: Extension) -> tuple[GateState, ...]:
-    """The gates in functions that build a module for other chips, where another one builds it for the target.
+def _for_other_chips(inside: Mapping[str, tuple[GateState, ...]], extension: Extension) -> frozenset[str]:
+    """The functions that build a module for other chips, where another one builds it for the target.
 
     `gen_x_sm90_module` and `gen_x_sm120_module` call one function: a shut list of the first shuts nothing out.
     """
-    by_function: dict[str, list[GateState]] = {}
-    for state in python:
-        name = state.gate.scope.name.rpartition(".")[2] if state.gate.scope else ""
-        if name in extension.wrappers:
-            by_function.setdefault(name, []).append(state)
-    if not any(all(s.state == OPEN for s in found) for found in by_function.values()):
-        return ()
-    return tuple(s for found in by_function.values() if any(t.state == SHUT for t in found) for s in found)
+    found = [inside[name] for name in extension.wrappers if name in inside]
+    if not any(gates and all(s.state == OPEN for s in gates) for gates in found):
+        return frozenset()
+    return frozenset(name for name in extension.wrappers if any(s.state == SHUT for s in inside.get(name, ())))
 
 
-def _by_call(known: Mapping[str, tuple[GateState, ...]]) -> dict[str, list[GateState]]:
-    """Python gates by the functions that their arms call."""
-    result: dict[str, list[GateState]] = {}
+def _function(state: GateState) -> str:
+    """The function that a gate stands in; "" at module level."""
+    return state.gate.scope.name.rpartition(".")[2] if state.gate.scope else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Which gates decide whether a function is called, and which stand on a list that it uses."""
+
+    by_call: Mapping[str, list[tuple[str, GateState]]]  # by the last part of the name: the call as written
+    by_use: Mapping[str, list[tuple[int, GateState]]]  # by file, with the line
+    imports: Imports
+
+    def around(self, name: str, extension: Extension) -> Iterable[GateState]:
+        """The gates around calls of a function that builds a module."""
+        return (s for call, s in self.by_call.get(name, ()) if self.imports.means(call, s.gate.path, extension))
+
+    def used(self, name: str, path: str) -> Iterable[GateState]:
+        """The gates on lists and bounds that a function of a file uses."""
+        return (s for line, s in self.by_use.get(path, ()) if self.imports.function_at(path, line) == name)
+
+
+def _by_call(known: Mapping[str, tuple[GateState, ...]]) -> dict[str, list[tuple[str, GateState]]]:
+    """Python gates by the functions that are called in their arms, or behind them by who took none."""
+    result: dict[str, list[tuple[str, GateState]]] = {}
     for path, found in known.items():
         if path.endswith(".py"):
             for state in found:
-                called = {c.rpartition(".")[2] for arm in state.gate.arms for c in arm.calls}
-                for name in called:
-                    result.setdefault(name, []).append(state)
+                calls = (*(c for arm in state.gate.arms for c in arm.calls), *state.gate.rest_calls)
+                for call in dict.fromkeys(calls):
+                    result.setdefault(call.rpartition(".")[2], []).append((call, state))
+    return result
+
+
+def _by_use(known: Mapping[str, tuple[GateState, ...]]) -> dict[str, list[tuple[int, GateState]]]:
+    """Gates by the Python files that use the list or bound they stand on."""
+    result: dict[str, list[tuple[int, GateState]]] = {}
+    for state in (s for found in known.values() for s in found):
+        for related in state.gate.related:
+            if related.role is Role.CALLER and related.path.endswith(".py"):
+                result.setdefault(related.path, []).append((related.line, state))
     return result
 
 
@@ -159,7 +198,7 @@ def _chain(gathered: Gathered) -> Chain:
     shut = [s for s in gathered.compiled if s.state != OPEN]
     steps = (
         *(s.step(RUN) for s in gathered.python),
-        *(s.step(RUN, f"lists {extension.name} for the ahead-of-time build") for s in gathered.listing),
+        *(s.step(RUN, lists(s, extension)) for s in gathered.listing),
         *(s.step(BUILT) for s in shut),
         *(
             Step("preprocessor", path, None, CLEAN, BUILT, None, "read: lets the target in", "file")

@@ -329,8 +329,8 @@ def _leaving_condition(node: Node) -> Node | None:
     if node.type != "if_statement":
         return None
     body = node.child_by_field_name("consequence")
-    last = body.named_children[-1] if body is not None and body.named_children else None
-    return node.child_by_field_name("condition") if last is not None and last.type in _LEAVES_BLOCK else None
+    written = [child for child in body.named_children if child.type != "comment"] if body is not None else []
+    return node.child_by_field_name("condition") if written and written[-1].type in _LEAVES_BLOCK else None
 
 
 def _guard(node: Node) -> Guard:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from archscan.model.facts import FileFacts
 from archscan.model.finding import Advice, Finding, Problem
-from archscan.model.gate import Gate
+from archscan.model.gate import Gate, Layer
 from archscan.model.report import Report, Step
 from archscan.reporting.plain import said, takes, verb
+from archscan.tracing.modules import Extension
 
 OPEN, SHUT, UNKNOWN, CLEAN = "open", "shut", "unknown", "clean"
 RUN, BUILT = "run", "built"
@@ -49,6 +50,12 @@ class GateState:
         else:
             text = f"{said(self.finding)}; {verb(self.finding)}: {takes(self.finding)}"
         return f"{text} ({why})" if why else text
+
+
+def lists(state: GateState, extension: Extension) -> str:
+    """What a gate around a call of what builds a module is for, where that only puts it on a list."""
+    is_list = state.gate.layer is Layer.BUILD
+    return f"lists {extension.name} for the ahead-of-time build" if is_list else ""
 
 
 def states(

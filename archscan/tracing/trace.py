@@ -17,7 +17,7 @@ from archscan.tracing.python_gates import PythonGates
 from archscan.tracing.python_graph import Fn, Operator
 from archscan.tracing.sentence import sentence
 from archscan.tracing.start import Start, compiled, find
-from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, UNKNOWN, GateState
+from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, UNKNOWN, GateState, lists
 
 _FAN_IN = 8  # callers of one function; with more it is general code, and the way up ends there
 _LEVELS = 8
@@ -273,7 +273,7 @@ class _Tracer:
         run = (*python, *built, *listing, *(compiled.gates(RUN) if compiled else ()))
         unlaunched = compiled.gates(BUILT) if compiled else ()
         as_whole = not route.operators and not route.functions and not start.files
-        if compiled and as_whole and (compiled.gates(RUN) or any(s.state == SHUT for s in run)):
+        if compiled and as_whole:
             run, unlaunched = (*python, *built, *listing, *compiled.built()), ()
         said = sentence(start.name, tuple(dict.fromkeys(run)), unlaunched, self._remarks(start, extension, compiled))
         name = start.name if route.operators or extension is None else extension.name
@@ -315,7 +315,7 @@ class _Tracer:
         yield from (s.step(RUN) for s in gates if s not in shown)
 
     def _listing_step(self, state: GateState, extension: Extension | None) -> Step:
-        return state.step(RUN, f"lists {extension.name} for the ahead-of-time build" if extension else "")
+        return state.step(RUN, lists(state, extension) if extension else "")
 
     def _remarks(self, start: Start, extension: Extension | None, compiled: Compiled | None) -> list[str]:
         remarks: list[str] = []

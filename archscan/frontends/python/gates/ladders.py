@@ -31,7 +31,7 @@ from archscan.frontends.python.interpreter.conditions import Answer, arm_answers
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.names import lookup
 from archscan.frontends.python.interpreter.values import depends, is_constant
-from archscan.frontends.python.source.blocks import ends, is_predicate, returns_in, scope_of, symbols_in
+from archscan.frontends.python.source.blocks import calls_in, ends, is_predicate, returns_in, scope_of, symbols_in
 from archscan.frontends.python.source.scopes import Scope as BlockScope
 from archscan.frontends.python.source.syntax import (
     arguments,
@@ -131,6 +131,7 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
     rest = caught(_rest(ladder, path), path)
     if len(parts) == 1 and behind and _is_other_way(scan, parts[0][0], frame, arms[0].effect, effect_of(behind)):
         arms, rest = (_what_follows(scan, parts[0], behind, answers[0], reach, frame),), arms[0].effect
+        behind = []
     has_else = any(a.is_else for a in arms)
     first = next(i for i, a in enumerate(answers) if a.arch)
     condition = parts[first][0]
@@ -142,6 +143,7 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
         place=place(spot, scan.module.data),
         arms=arms,
         rest=Effect(Does.NOTHING) if has_else else overridden(rest, environment),
+        rest_calls=tuple(dict.fromkeys(name for one in behind for name in calls_in(one))),
         scope=scope_of(path),
         reach=Truth(reach.truth.yes & ~elsewhere, reach.truth.no | elsewhere),
         related=tuple(dict.fromkeys(related))[:12],
