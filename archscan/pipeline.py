@@ -76,6 +76,7 @@ def report(
     followed over packages too: who shuts the target out of code that lets it in.
     """
     from archscan.judge import judge, wanted
+    from archscan.tracing.called import with_calls
     from archscan.tracing.chains import with_chains
 
     everything = replace(
@@ -90,7 +91,8 @@ def report(
     )
     from archscan.reporting.places import Places
 
-    chained = with_chains(judge(facts, selection, catalog, everything), catalog, Places(facts).sources().data)
+    load = Places(facts).sources().data
+    chained = with_chains(with_calls(judge(facts, selection, catalog, everything), load), catalog, load)
     if code is not None:
         from archscan.tracing.consumers import with_consumers
 

@@ -47,6 +47,17 @@ class Feature:
         """How bad it is today: that of what the target meets first."""
         return Level.LOW if self.is_listing else self.met.severity
 
+    @property
+    def to_open(self) -> tuple[Finding, ...]:
+        """The shut gates of its chain, without build lists of which nothing is known, where there are others."""
+        gates = [f for f in self.shut if not (f.gate.layer is Layer.BUILD and f.advice is Advice.INVESTIGATE)]
+        return tuple(gates) or self.shut
+
+    @property
+    def lacking(self) -> tuple[Finding, ...]:
+        """The gates of its chain behind which stands what the target cannot run: it is not to be opened."""
+        return tuple(f for f in self.to_open if f.capability is Capability.CANNOT) if self.chain is not None else ()
+
 
 def features(report: Report) -> tuple[Feature, ...]:
     """What is shut, wrong or slow for the target; what its programs run first, then the worst."""
@@ -94,6 +105,8 @@ def _order(feature: Feature, first: str) -> tuple[object, ...]:
         met.reach is not Reach.RUN,
         not feature.path.startswith(first),
         feature.chain is None and met.gate.layer not in _HERE,
+        bool(feature.lacking) or met.advice is Advice.WIDEN_UNSAFE_COMPILE,  # what can be opened comes first
+        met.reach is Reach.EXISTS,
         -feature.severity.rank,
         met.advice is Advice.INVESTIGATE,
         -max(f.risk.score for f in (*feature.findings, met)),
@@ -216,9 +229,7 @@ def to_open(feature: Feature, name: str) -> str:
     if feature.chain is None:
         more = len(feature.findings) - 1
         return opening(feature.met) + (f"; {more} more in this file" if more else "")
-    gates = [f for f in feature.shut if not (f.gate.layer is Layer.BUILD and f.advice is Advice.INVESTIGATE)]
-    gates = gates or list(feature.shut)
-    lacking = [f for f in gates if f.capability is Capability.CANNOT]
+    gates, lacking = feature.to_open, feature.lacking
     if lacking:
         what = few(lacking[0].features, 2) or "what is behind it"
         return f"{NOTHING_TO_OPEN}: {what} cannot run on {name}"
