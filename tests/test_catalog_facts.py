@@ -15,6 +15,8 @@ from archscan.catalog.architectures import compile_architectures
 from archscan.catalog.evidence import compile_evidence
 from archscan.catalog.macros import compile_macros
 from archscan.catalog.messages import check_patterns, compile_messages, matching
+from archscan.catalog.names import compile_names
+from archscan.catalog.names import names as vocabulary
 from archscan.catalog.packages import compile_packages
 from archscan.catalog.rules import compile_rule
 from archscan.errors import UserError
@@ -321,3 +323,26 @@ def test_a_chip_and_its_other_number_name_each_other() -> None:
     thor["renamed"] = "100 thor"
     with pytest.raises(UserError, match="does not name it in turn"):
         compile_architectures(raw, "architectures.yaml")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"capabilities": {"words": ["sm"], "source": "me"}}, 'unknown key "capabilities"'),
+        ({"chips": {"words": ["hopper"]}}, '"source" is missing'),
+        ({"chips": {"words": ["Hopper"], "source": "me"}}, "lower case"),
+        ({"phrases": {"words": ["cap"], "source": "me"}}, "two in phrases"),
+        ({"chips": {"words": ["hopper", "hopper"], "source": "me"}}, "stands there twice"),
+    ],
+)
+def test_the_vocabulary_is_checked(change: dict[str, object], message: str) -> None:
+    sections = {section: {"words": list(words), "source": "me"} for section, words in vocabulary().items()}
+    assert compile_names(sections, "names.yaml") == vocabulary()
+    with pytest.raises(UserError) as refused:
+        compile_names({**sections, **change}, "names.yaml")
+    assert message in str(refused.value)
+
+
+def test_every_generation_is_a_word_of_the_vocabulary() -> None:
+    rows = load().packages["generations"]
+    assert {row["name"] for row in rows} <= set(vocabulary()["chips"])  # type: ignore[attr-defined]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from enum import Enum
 from functools import cache
+from itertools import pairwise
+
+from archscan.catalog.names import names
 
 
 class Seed(str, Enum):
@@ -16,33 +19,17 @@ class Seed(str, Enum):
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_CARRIERS = frozenset({"sm", "cc", "arch", "capability", "capabilities"})
-_COMPANIONS = frozenset(
-    [
-        "compute",
-        "ptx",
-        "cap",
-        "capacity",
-        "version",
-        "ver",
-        "cuda",
-        "gpu",
-        "device",
-        "dev",
-        "current",
-        "cur",
-        "runtime",
-        "actual",
-        "hw",
-        "value",
-        "id",
-        "number",
-        "int",
-    ]
-)
-_PHRASES = (frozenset({"compute", "cap"}), frozenset({"compute", "capacity"}), frozenset({"ptx", "version"}))
-_VERBS = frozenset(["get", "query", "read", "fetch", "cached", "find", "detect", "cu"])
-_PARTS = frozenset({"major", "minor"})
+
+
+@cache
+def _of(*sections: str) -> frozenset[str]:
+    """The words of some sections of the vocabulary."""
+    return frozenset(word for section in sections for word in names()[section])
+
+
+@cache
+def _phrases() -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(phrase.split()) for phrase in names()["phrases"])
 
 
 @cache
@@ -57,68 +44,58 @@ def words(name: str) -> tuple[str, ...]:
 def seed_of(name: str, call: bool = False) -> Seed | None:
     """What a variable (or, with `call`, a function) of that name stands for; None for anything else."""
     found = words(name)
-    if {"version", "ver", "major", "minor"} & set(found):  # version_num; but num_sm counts
-        found = tuple(w for w in found if w != "num")
-    vocabulary = _CARRIERS | _COMPANIONS | _PARTS | (_VERBS if call else frozenset())
-    if not found or not set(found) <= vocabulary:
+    if not _of("numbered").isdisjoint(found):
+        found = tuple(word for word in found if word != "num")
+    vocabulary = _of("capability", "parts", "beside", "getters") if call else _of("capability", "parts", "beside")
+    if not found or not vocabulary.issuperset(found):
         return None
-    carries = bool(_CARRIERS & set(found)) or any(phrase <= set(found) for phrase in _PHRASES)
-    if "major" in found:
-        return Seed.MAJOR if carries or not {"version", "ver", "runtime", "cuda"} & set(found) else None
-    if "minor" in found:
-        return Seed.MINOR if carries or not {"version", "ver", "runtime", "cuda"} & set(found) else None
+    carries = not _of("capability").isdisjoint(found) or any(phrase.issubset(found) for phrase in _phrases())
+    part = next((part for part in names()["parts"] if part in found), None)
+    if part is not None:
+        return Seed(part) if carries or _of("software").isdisjoint(found) else None
     return Seed.CAPABILITY if carries else None
-
-
-_VERSIONED = frozenset(
-    [
-        "version",
-        "ver",
-        "header",
-        "driver",
-        "runtime",
-        "library",
-        "format",
-        "file",
-        "model",
-        "protocol",
-        "package",
-        "api",
-    ]
-)
 
 
 @cache
 def has_version(type_: str) -> bool:
     """Whether a type has the major and minor number of a version, by its name."""
-    return bool(_VERSIONED & set(words(type_)))
+    return not _of("versioned").isdisjoint(words(type_))
 
 
 @cache
 def is_of_version(function: str) -> bool:
     """Whether a function is about the version of something else: its major and minor number are no capability."""
-    found = set(words(function))
-    return bool({"version", "ver"} & found) and not found & (_CARRIERS | {"compute", "device", "gpu"})
-
-
-_ASKS = frozenset(
-    ("is", "has", "can", "support", "supports", "supported", "use", "enable", "enabled", "available", "check")
-)
-_FAMILIES = frozenset(["volta", "turing", "ampere", "ada", "lovelace", "hopper", "blackwell", "rubin", "pascal"])
+    found = words(function)
+    return bool({"version", "ver"} & set(found)) and _of("capability", "about").isdisjoint(found)
 
 
 @cache
 def carries_capability(name: str) -> bool:
     """Whether a name speaks of a capability among other words: highest_compiled_arch."""
-    found = set(words(name))
-    return bool(_CARRIERS & found) and not found & _ASKS
+    found = words(name)
+    return not _of("capability").isdisjoint(found) and _of("asks").isdisjoint(found)
 
 
 @cache
 def speaks_of_architecture(name: str) -> bool:
     """Whether a function's name says that it may answer for an architecture: is_hopper, supports_sm90, can_overlap."""
-    found = set(words(name))
-    return bool(found & (_CARRIERS | _FAMILIES | _ASKS | {"major", "device", "gpu", "pdl"}))
+    return not _of("capability", "chips", "asks", "answers").isdisjoint(words(name))
+
+
+@cache
+def asks_for_attribute(name: str) -> bool:
+    """Whether a constant names the attribute of a device that is its capability: cudaDevAttrComputeCapabilityMajor."""
+    found = words(name)
+    return not _of("capability").isdisjoint(found) and not _of("attributes").isdisjoint(found)
+
+
+@cache
+def asks_for_chip(name: str) -> bool:
+    """Whether a function or flag asks for a chip that its name names: is_sm90, supportsBlackwell, on_hopper."""
+    found = words(name)
+    numbered = any(word == "sm" and number.isdigit() for word, number in pairwise(found))
+    named = numbered or not _of("chips", "capability", "parts").isdisjoint(found)
+    return named and not _of("asks", "places").isdisjoint(found)
 
 
 def is_member(name: str) -> bool:
@@ -126,11 +103,6 @@ def is_member(name: str) -> bool:
     return name.endswith("_") or name.startswith("m_") or (len(name) > 1 and name[0] == "m" and name[1].isupper())
 
 
-_CHECK = re.compile(
-    r"^(?:[A-Z0-9_]*(?:CHECK|ASSERT|REQUIRE|ENFORCE|EXPECT|VERIFY|VALIDATE)[A-Z0-9_]*|assert|static_assert)$"
-)
-_CAMEL_CHECK = re.compile(r"^(?:Runtime|Host|Device)?(?:Check|Assert|Require|Enforce)[A-Za-z]*$")
-_OPERATORS = {"EQ": "==", "NE": "!=", "GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}
 _FAILURE = re.compile(
     rb"\b(?:[A-Z0-9_]*(?:_ERROR|THROW|_FAIL|FATAL|PANIC|ABORT|NOT_IMPLEMENTED|UNREACHABLE|INVALID_CONTROL_PATH)[A-Z0-9_]*"
     rb"|LOG\s*\(\s*D?FATAL\s*\)|exit|abort|terminate|throw_\w+|ThrowError\w*)\s*(?:\(|;|<<)"
@@ -138,9 +110,19 @@ _FAILURE = re.compile(
 
 
 @cache
+def _check() -> re.Pattern[str]:
+    """CUDA_CHECK_EQ and its kind, CheckArch, assert."""
+    words = names()["checks"]
+    loud, camel = "|".join(words).upper(), "|".join(word.capitalize() for word in words)
+    return re.compile(
+        rf"[A-Z0-9_]*(?:{loud})[A-Z0-9_]*|(?:static_)?assert|(?:Runtime|Host|Device)?(?:{camel})[A-Za-z]*"
+    )
+
+
+@cache
 def is_check(name: str) -> bool:
     """Whether a call of that name refuses when its first argument (or comparison) fails."""
-    return bool(_CHECK.match(name) or _CAMEL_CHECK.match(name)) or fails_when_true(name)
+    return _check().fullmatch(name) is not None or fails_when_true(name)
 
 
 _FAILS_IF = re.compile(r"^[A-Z0-9_]*(?:ERROR|FAIL|THROW|ABORT|FATAL|PANIC|RAISE|REJECT)[A-Z0-9_]*_(?:IF|WHEN)$")
@@ -155,7 +137,9 @@ def fails_when_true(name: str) -> bool:
 @cache
 def check_operator(name: str) -> str:
     """The comparison a check makes of its first two arguments: `>=` for ICHECK_GE; "" for none."""
-    return _OPERATORS.get(name.rpartition("_")[2], "")
+    operators = dict(row.split() for row in names()["comparisons"])
+    ending = name.rpartition("_")[2]
+    return operators.get(ending.lower(), "") if ending.isupper() else ""
 
 
 def failure(code: bytes) -> re.Match[bytes] | None:
