@@ -792,12 +792,19 @@ def test_a_check_behind_a_check_refuses_as_well(second: str, asked: set[int]) ->
         "void f() { int major{0}, minor{0}; GetDriverVersion(&major, &minor); if (major > 12) g(); }",
         "bool IsSupportedDrVer(int major, int minor) { return major > 12; }\nvoid f(int a, int b) {\n"
         "  if (IsSupportedDrVer(a, b)) g();\n}",
-        "struct Cc { int minor_cap() { return value() % 10; } };\nint minor_of(Cc cc) { return cc.minor_cap(); }\n"
-        "void f(Cc x) { if (minor_of(x) == y) g(); }",
     ],
 )
 def test_versions_and_pointers_are_no_capabilities(code: str) -> None:
     assert (gates(code), facts(code).undecided) == ((), ())
+
+
+def test_a_minor_compared_with_something_unknown_is_undecided() -> None:
+    code = (
+        "struct Cc { int minor_cap() { return value() % 10; } };\nint minor_of(Cc cc) { return cc.minor_cap(); }\n"
+        "void f(Cc x) { if (minor_of(x) == y) g(); }"
+    )
+    assert gates(code) == ()
+    assert [u.condition for u in facts(code).undecided] == ["minor_of(x) == y"]
 
 
 def test_a_capability_is_compared_with_a_pair() -> None:

@@ -102,13 +102,15 @@ class CudaFrontEnd:
         directives = {path: index.directives for path, index in indexes.items()}
         macros = link(directives, tools.compiler, tools.evaluator)
         hosts = {path: index.host for path, index in indexes.items() if index.host is not None}
-        silent = frozenset(path for path, index in indexes.items() if _is_silent(index, macros))
-        return CudaProject(macros, host_link(hosts, context, macros.includes), silent)
+        host = host_link(hosts, context, macros.includes)
+        silent = frozenset(path for path, one in indexes.items() if _is_silent(one, macros) and path not in host.again)
+        return CudaProject(macros, host, silent)
 
     def gates(self, index: CudaIndex, project: CudaProject, context: Context) -> FileFacts:
         """The facts of one file."""
         tools = _tools(ContextKey(context))
-        hosting = index.host if index.host is not None and index.host.has_facts else None
+        asking = index.host is not None and (index.host.has_facts or index.path in project.host.again)
+        hosting = index.host if asking else None
         reached = host_reached(project.host, context)
         found = directive_facts(
             index.path,

@@ -370,7 +370,7 @@ class Evaluator(Truths):
         elif scope.function and owner in scope.function.template and owner:
             return unknown(owner, arch=any(self.value(a, scope).basis.arch for a in args))
         given = self._given(args, scope)
-        found = _fitting(self.names.candidates(expr.name, owner, scope.path), len(given))
+        found = self.names.candidates(expr.name, owner, scope.path, len(given))
         if not found or len(found) > 4:
             return None
         parameters = self.names.templates.get(owner, ())
@@ -442,13 +442,6 @@ class Evaluator(Truths):
             self.answers[key] = unknown(defined.function.name)  # a function that calls itself
             self.answers[key] = returned(self, defined, args, scope, outer or {}, types or {})
         return self.answers[key]
-
-
-def _fitting(found: tuple[Defined, ...], count: int) -> tuple[Defined, ...]:
-    """The definitions that take so many arguments: overloads are told apart by that alone."""
-    exact = tuple(d for d in found if len(d.function.parameters) == count and not d.function.variadic)
-    wider = tuple(d for d in found if d.function.variadic and len(d.function.parameters) <= count + 1)
-    return exact or wider or found
 
 
 def _is_constant(function: Function) -> bool:

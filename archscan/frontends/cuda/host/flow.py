@@ -267,7 +267,9 @@ class Flow:
 
     def _filled(self, call: Expr) -> dict[int, Value]:
         """What a helper writes through its parameters, by position: only what hangs on the architecture."""
-        defined = only(self.evaluator.names.candidates(call.name, call.scope, self.path), len(call.args))
+        defined = only(
+            self.evaluator.names.candidates(call.name, call.scope, self.path, len(call.args)), len(call.args)
+        )
         if defined is None or self.depth >= DEPTH or not (positions := filled(defined.function)):
             return {}
         inner = Flow(self.evaluator, defined.path, defined.function, self.depth + 1)

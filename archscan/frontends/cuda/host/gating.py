@@ -46,6 +46,7 @@ class HostFacts:
 def host_facts(index: HostIndex, project: HostProject, liveness: Liveness, context: Context) -> HostFacts:
     """The gates, sites and undecided conditions of one file."""
     universe = context.catalog.universe
+    index = project.again.get(index.path, index)
     evaluator = Evaluator(universe, project.names, project.members)
     tested = frozenset(t.call.name for t in project.tests if t.call.name in project.names.functions)
     recorder = GateRecorder(

@@ -7,15 +7,16 @@ from functools import lru_cache
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
+from archscan.frontends.cuda.host.asking import fingerprints, identifiers, pieces
 from archscan.frontends.cuda.host.calls import Functions, Vocabulary, functions
 from archscan.frontends.cuda.host.dynamic import DYNAMIC
 from archscan.frontends.cuda.host.lowering import Lowering
-from archscan.frontends.cuda.host.prefilter import asks_for_architecture, pieces
 from archscan.frontends.cuda.host.sites import RawSite, raw_sites
 from archscan.frontends.cuda.host.summaries import Summariser
 from archscan.frontends.cuda.host.syntax import Unit
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Origin, Source
+from archscan.sources.text import Changed
 
 _NO_CODE = Unit()
 
@@ -28,6 +29,7 @@ class HostIndex:
     unit: Unit
     sites: tuple[RawSite, ...]
     functions: Functions | None
+    words: bytes = b""  # the fingerprints of its identifiers, where it can be read again
 
     def found_at(self, disk: str) -> HostIndex:
         """The same index, for a file that may lie elsewhere by now."""
@@ -86,17 +88,37 @@ def indexed(source: Source, context: Context) -> HostIndex | None:
     """The index of a file; None if it has nothing for the host side."""
     tools = _tools(_Key(context.catalog))
     own = source.origin is Origin.OWN
-    unit = reduced(source.data, tools.summariser) if asks_for_architecture(source.data) else _NO_CODE
+    words = identifiers(source.data)
+    unit = reduced(source.data, words, tools.summariser)
     sites = raw_sites(source.data, own, (DYNAMIC,))
     named = functions(source.data, source.disk if source.stays else "", tools.vocabulary, with_calls=own)
     if not sites and named is None and unit == _NO_CODE:
         return None
-    return HostIndex(source.path, unit, sites, named)
+    kept = fingerprints(words).tobytes() if named is not None and named.text.disk else b""
+    return HostIndex(source.path, unit, sites, named, kept)
 
 
-def reduced(data: bytes, summariser: Summariser) -> Unit:
+def read_again(index: HostIndex, helpers: frozenset[str], context: Context) -> HostIndex:
+    """The index with the functions that ask helpers of other files; as it is where the file is not any more."""
+    if index.functions is None:
+        return index
+    try:
+        data = index.functions.text.load()
+    except Changed:
+        return index
+    return replace(index, unit=reduced(data, identifiers(data), _tools(_Key(context.catalog)).summariser, helpers))
+
+
+def reduced(
+    data: bytes, words: frozenset[bytes], summariser: Summariser, helpers: frozenset[str] = frozenset()
+) -> Unit:
     """The parts of a file that may ask for the architecture, in the small syntax."""
-    units = [Lowering(data[p.start : p.end], p.start, p.row, summariser=summariser).unit() for p in pieces(data)]
+    units = [
+        Lowering(data[p.start : p.end], p.start, p.row, summariser=summariser, asked=p.places, known=helpers).unit()
+        for p in pieces(data, words, helpers)
+    ]
+    if not units:
+        return _NO_CODE
     return Unit(
         functions=tuple(f for u in units for f in u.functions),
         constants=tuple(c for u in units for c in u.constants),

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from archscan.frontends.cuda.host.asking import SHORTEST, fingerprint, is_known
 from archscan.frontends.cuda.host.evaluation import Evaluator
 from archscan.frontends.cuda.host.flow import Flow
-from archscan.frontends.cuda.host.indexing import HostIndex
+from archscan.frontends.cuda.host.indexing import HostIndex, read_again
+from archscan.frontends.cuda.host.lowering import answers
 from archscan.frontends.cuda.host.names import is_member
 from archscan.frontends.cuda.host.project import Names, grouped_constants, grouped_functions
 from archscan.frontends.cuda.host.reach import Callables
 from archscan.frontends.cuda.host.syntax import Alias, Assign, Branch, Check, Expr, Function, Op, Option, Return, Switch
-from archscan.frontends.cuda.host.traversal import deciding, parts, statements
+from archscan.frontends.cuda.host.traversal import deciding, may_answer, parts, statements
 from archscan.frontends.cuda.host.truths import Scope
-from archscan.frontends.cuda.host.values import Value, Verdict
+from archscan.frontends.cuda.host.values import NO_BASIS, Value, Verdict
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.protocol import Context
+
+_ROUNDS = 4  # of helpers that ask helpers of other files
+_MOST_MEANT = 4  # definitions of a name; one that may mean more says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class HostProject:
     tables: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)  # switch helper -> its uses
     callables: Callables = field(default_factory=lambda: Callables({}, Includes({})))
     compiled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # made of __CUDA_ARCH__ -> its files
+    again: Mapping[str, HostIndex] = field(default_factory=dict)  # files that were read again for helpers of others
 
     def compiled_for(self, path: str) -> frozenset[str]:
         """What a file sees that is made of `__CUDA_ARCH__`: its own, and that of what it includes."""
@@ -58,9 +64,18 @@ class HostProject:
 
 def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Includes | None = None) -> HostProject:
     """The project of these files."""
-    ordered = [indexes[path] for path in sorted(indexes)]
-    names = _names(ordered, context)
-    evaluator = Evaluator(context.catalog.universe, names)
+    again: dict[str, HostIndex] = {}
+    known: frozenset[str] = frozenset()
+    for _ in range(_ROUNDS):
+        ordered = [again.get(path, indexes[path]) for path in sorted(indexes)]
+        names = _names(ordered, context)
+        evaluator = Evaluator(context.catalog.universe, names)
+        helpers = _helpers(ordered, names, evaluator)
+        naming = tuple(_naming(ordered, helpers - known))
+        if not naming:
+            break
+        known = helpers
+        again |= {index.path: read_again(index, helpers, context) for index in naming}
     return HostProject(
         names=names,
         members=_members(ordered, evaluator),
@@ -69,7 +84,41 @@ def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Include
         tables=_tables(ordered, names, evaluator),
         callables=Callables({i.path: i.functions for i in ordered if i.functions}, includes or Includes({})),
         compiled=_compiled(ordered),
+        again=again,
     )
+
+
+def _helpers(ordered: list[HostIndex], names: Names, evaluator: Evaluator) -> frozenset[str]:
+    """The functions and constants that answer for the architecture although their names do not say so."""
+    chosen = (name for name in _compiled(ordered) if name in names.constants and len(name) >= SHORTEST)
+    return frozenset(name for name in (*_answering(names, evaluator), *chosen) if not is_known(name))
+
+
+def _answering(names: Names, evaluator: Evaluator) -> Iterator[str]:
+    """The host functions whose answer depends on the architecture, if their name says which function is meant.
+
+    What `__CUDA_ARCH__` decides inside a function of the device is a gate there, not where it is called.
+    """
+    for name, defined in names.functions.items():
+        if len(name) < SHORTEST or len(defined) > _MOST_MEANT:
+            continue
+        for one in defined:
+            evaluator.steps = 0
+            scope = Scope(one.path, {}, one.function)
+            basis = evaluator.called(one, (), scope).basis if answers(one.function) else NO_BASIS
+            if basis.arch and not basis.compiled:
+                yield name
+                break
+
+
+def _naming(ordered: list[HostIndex], helpers: frozenset[str]) -> Iterator[HostIndex]:
+    """The files that name one of these without having been read for it."""
+    wanted = {fingerprint(name.encode()): name for name in helpers}
+    for index in ordered:
+        known = {function.name for function in index.unit.functions}
+        met = {wanted[word] for word in wanted.keys() & set(memoryview(index.words).cast("I"))}
+        if met - known:
+            yield index
 
 
 def _compiled(ordered: list[HostIndex]) -> dict[str, tuple[str, ...]]:
@@ -107,8 +156,8 @@ def _predicates(ordered: list[HostIndex], names: Names) -> frozenset[str]:
         for function in index.unit.functions:
             for statement in statements(function.body):
                 for expr in deciding(statement):
-                    found.update(p.name for p in parts(expr) if p.op is Op.CALL and p.name != function.name)
-                if isinstance(statement, Return) and statement.value is not None and statement.value.op is Op.CALL:
+                    found.update(p.name for p in parts(expr) if may_answer(p) and p.name != function.name)
+                if isinstance(statement, Return) and statement.value is not None and may_answer(statement.value):
                     found.add(statement.value.name)
     return frozenset(found & names.functions.keys())
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
+from archscan.frontends.cuda.host.asking import SHORTEST, places
 from archscan.frontends.cuda.host.expressions import expression, parser
 from archscan.frontends.cuda.host.filling import filled
 from archscan.frontends.cuda.host.names import carries_capability, is_member, seed_of
-from archscan.frontends.cuda.host.prefilter import may_ask
 from archscan.frontends.cuda.host.statements import Statements
 from archscan.frontends.cuda.host.syntax import (
     Alias,
@@ -25,7 +25,7 @@ from archscan.frontends.cuda.host.syntax import (
     Statement,
     Unit,
 )
-from archscan.frontends.cuda.host.traversal import parts, statements
+from archscan.frontends.cuda.host.traversal import deciding, parts, statements
 
 _ASKED = re.compile(  # variables that the driver or runtime is asked to put the capability into
     rb"GetAttribute\s*\(\s*&\s*([\w.]+)\s*,[\s\w:]*(?:omputeCapability|COMPUTE_CAPABILITY)"
@@ -71,6 +71,7 @@ class Lowering(Statements):
         """Everything the buffer declares, reduced."""
         tree = parser().parse(self.data)
         self._declarations(tree.root_node, "", (), ())
+        self._read_given()
         self._read_callers()
         return Unit(
             tuple(self.functions),
@@ -80,6 +81,13 @@ class Lowering(Statements):
             tuple(sorted(self.named)),
         )
 
+    def _read_given(self) -> None:
+        """Reads the helpers of the buffer that are given something that may be a capability: `wide(prop.major)`."""
+        given = {p.name for f in self.functions for p in _calls(f) if any(self._may_ask(a) for a in p.args)}
+        for at, visit in enumerate(tuple(self.visited)):
+            if visit.position < 0 and visit.name in given:
+                self._read_now(at, visit)
+
     def _read_callers(self) -> None:
         """Reads the functions again that ask one of the buffer's own helpers, now that these are known.
 
@@ -87,9 +95,10 @@ class Lowering(Statements):
         """
         asked: set[str] = set()
         for _ in range(_ROUNDS):
-            self.helpers = frozenset(f.name for f in self.functions if _is_named(f) and (_answers(f) or filled(f)))
+            own = frozenset(f.name for f in self.functions if _is_named(f) and (answers(f) or filled(f)))
+            self.helpers = own | self.known
             kept = self.named | self.flags
-            called = {name: f"{name}(".encode() for name in self.helpers}
+            called = {name: f"{name}(".encode() for name in own}
             called |= {name: name.encode() for name in self.suspects if is_member(name) or name in kept}
             fresh = {name: key for name, key in called.items() if name not in asked}
             if not fresh:
@@ -102,14 +111,18 @@ class Lowering(Statements):
         for at, visit in enumerate(tuple(self.visited)):
             text = self._bytes(visit.node)
             if any(key in text for name, key in called.items() if name != visit.name):
-                known, met = len(self.functions), len(self.visited)
-                function = self._lowered(visit)
-                del self.functions[known:], self.visited[met:]  # inner functions, which are met again
-                if visit.position < 0:
-                    self.visited[at] = replace(visit, position=known)
-                    self.functions.append(function)
-                else:
-                    self.functions[visit.position] = function
+                self._read_now(at, visit)
+
+    def _read_now(self, at: int, visit: Visited) -> None:
+        """Reads a function that was left out, or again."""
+        known, met = len(self.functions), len(self.visited)
+        function = self._lowered(visit)
+        del self.functions[known:], self.visited[met:]  # inner functions, which are met again
+        if visit.position < 0:
+            self.visited[at] = replace(visit, position=known)
+            self.functions.append(function)
+        else:
+            self.functions[visit.position] = function
 
     def declare(self, node: Node) -> None:
         """Takes note of what a statement declares beside variables: types, functions, macros."""
@@ -139,7 +152,7 @@ class Lowering(Statements):
             case "alias_declaration":
                 self._alias(node)
             case "static_assert_declaration":
-                check = self._static_assert(node, _following(node)) if may_ask(self._bytes(node)) else None
+                check = self._static_assert(node, _following(node)) if self.asks(node) else None
                 if check:
                     self.functions.append(Function("", scope, (), template, (check,), self.place(node), guards=guards))
             case "preproc_if" | "preproc_ifdef" | "preproc_elif" | "preproc_else" | "preproc_elifdef":
@@ -150,7 +163,7 @@ class Lowering(Statements):
                 self._function_macro(node)
             case "expression_statement" | "if_statement" | "switch_statement" | "return_statement":
                 # statements outside a function: a macro body, or code behind a construct the grammar does not know
-                if not may_ask(self._bytes(node)):
+                if not self.asks(node):
                     return
                 body = self._block([node])
                 self.functions.append(Function("", scope, (), template, body, self.place(node), guards=guards))
@@ -274,7 +287,8 @@ class Lowering(Statements):
             return
         row, column = value.start_point
         head = b" " * (value.start_byte - row - column) + b"\n" * row + b" " * column
-        inner = Lowering(head + body, self.offset, self.row, summariser=self.summariser)
+        code = head + body
+        inner = Lowering(code, self.offset, self.row, summariser=self.summariser, asked=places(code))
         inner.unit()
         names = tuple(self.text(p) for p in parameters.named_children) if parameters else ()
         for function in inner.functions:
@@ -285,7 +299,7 @@ class Lowering(Statements):
 
     def _expression_macro(self, node: Node, name: str, parameters: Node | None, body: bytes) -> None:
         """A macro that is an expression of its parameters, as a function that returns it."""
-        if len(body) > _LONGEST_MACRO or not (may_ask(body) or any(carries_capability(w) for w in _words(body))):
+        if len(body) > _LONGEST_MACRO or not (places(body) or any(carries_capability(w) for w in _words(body))):
             return
         place = self.place(node)
         value = expression(body.strip(), place)
@@ -314,7 +328,7 @@ class Lowering(Statements):
         )
         text = self._bytes(node)
         short = b"constexpr" in text[:200] and len(text) < _SHORT
-        if may_ask(text) or short or (len(text) < _LONG and _TABLE.search(text)):
+        if self.asks(node) or short or (len(text) < _LONG and _TABLE.search(text)):
             self.functions.append(Function("", "", (), (), (), self.place(node)))  # keeps the order
             self.functions[visit.position] = self._lowered(visit)
             if short and (b"__CUDA_ARCH__" in text or not self.named.isdisjoint(_words(text))):
@@ -414,12 +428,20 @@ def _words(code: bytes) -> frozenset[str]:
     return frozenset(word.decode() for word in _WORD.findall(code))
 
 
+def _calls(function: Function) -> Iterator[Expr]:
+    """The calls whose answer decides something in a function, or is kept or returned."""
+    for statement in statements(function.body):
+        value = getattr(statement, "value", None)
+        for expr in (*deciding(statement), *((value,) if value is not None else ())):
+            yield from (part for part in parts(expr) if part.op is Op.CALL)
+
+
 def _is_named(function: Function) -> bool:
     """Whether a function can be told by its name: a short one only if it is that of a capability."""
-    return len(function.name) > 3 or seed_of(function.name, call=True) is not None
+    return len(function.name) >= SHORTEST or seed_of(function.name, call=True) is not None
 
 
-def _answers(function: Function) -> bool:
+def answers(function: Function) -> bool:
     """Whether a function is a short helper that returns a value: a capability, or a truth on one."""
     body = list(statements(function.body))
     values = [s.value for s in body if isinstance(s, Return) and s.value is not None]

@@ -36,12 +36,15 @@ class Names:
     macros: MacroFacts | None = None  # what nvcc defines and what it does not
     toolkit: Mapping[str, int] = field(default_factory=dict)  # CUDART_VERSION and its like
 
-    def candidates(self, name: str, scope: str, path: str) -> tuple[Defined, ...]:
-        """The definitions a call may mean: those of its scope if it names one, those of its own file first."""
+    def candidates(self, name: str, scope: str, path: str, count: int) -> tuple[Defined, ...]:
+        """The definitions that a call with so many arguments may mean.
+
+        Those of its scope if it names one; of overloads those that take so many; then those nearest to its file.
+        """
         found = self.functions.get(name, ())
         last = scope.rpartition("::")[2]
         scoped = tuple(d for d in found if last and d.function.scope.rpartition("::")[2] == last)
-        return _nearest(scoped or found, path)
+        return _nearest(_fitting(scoped or found, count), path)
 
     def constant(self, name: str, scope: str, path: str) -> tuple[DefinedConstant, ...]:
         """The definitions a constant's name may mean."""
@@ -52,6 +55,13 @@ class Names:
             found = scoped or tuple(d for d in found if not d.constant.scope)
         near = tuple(d for d in found if d.path == path)
         return near or found
+
+
+def _fitting(found: tuple[Defined, ...], count: int) -> tuple[Defined, ...]:
+    """The definitions that take so many arguments: overloads are told apart by that alone."""
+    exact = tuple(d for d in found if len(d.function.parameters) == count and not d.function.variadic)
+    wider = tuple(d for d in found if d.function.variadic and len(d.function.parameters) <= count + 1)
+    return exact or wider or found
 
 
 def _nearest(found: tuple[Defined, ...], path: str) -> tuple[Defined, ...]:

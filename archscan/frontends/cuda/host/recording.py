@@ -22,7 +22,7 @@ from archscan.frontends.cuda.host.syntax import (
     Switch,
     dotted,
 )
-from archscan.frontends.cuda.host.traversal import parts
+from archscan.frontends.cuda.host.traversal import may_answer, parts
 from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import Basis, Listing, Origin, Value, Verdict, verdict_of
 from archscan.frontends.cuda.liveness import Liveness
@@ -136,7 +136,7 @@ class GateRecorder:
                 self.counts.append((scope.function.name, assign.place.start, truth))
         if self._renames(assign, value):
             return
-        handed = assign.value.op is Op.CALL and assign.value.name in self.predicates
+        handed = may_answer(assign.value) and assign.value.name in self.predicates
         if value.basis.arch and (
             is_boolean(assign.value) or (handed and self._is_truth(assign.value, verdict_of(value), scope))
         ):
@@ -162,10 +162,11 @@ class GateRecorder:
             return
         verdict = self.evaluator.condition(expr, scope)
         name = scope.function.name if scope.function else ""
+        if not boolean and not (verdict.basis.arch and self._is_truth(expr, verdict, scope)):
+            self.expression(expr, scope, live)  # a value that is handed on
+            return
         if not verdict.basis.arch or name in self.predicates:
             return
-        if not boolean and not self._is_truth(expr, verdict, scope):
-            return  # a value that is handed on
         yes = Summary(effect=Effect(Does.RETURNS, statement.place.line, value="true"))
         refused = Effect(Does.REFUSES, statement.place.line, value="false")
         draft = ArmDraft(expr, verdict, expr.place, yes, expr.text)

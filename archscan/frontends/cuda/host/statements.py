@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from tree_sitter import Node
 
+from archscan.frontends.cuda.host.asking import is_between
 from archscan.frontends.cuda.host.expressions import Expressions
 from archscan.frontends.cuda.host.filling import ATTRIBUTE, pointee
 from archscan.frontends.cuda.host.names import (
@@ -18,7 +19,6 @@ from archscan.frontends.cuda.host.names import (
     seed_of,
     speaks_of_architecture,
 )
-from archscan.frontends.cuda.host.prefilter import may_ask
 from archscan.frontends.cuda.host.summaries import Summariser, failure_effect
 from archscan.frontends.cuda.host.syntax import (
     Assign,
@@ -67,10 +67,17 @@ class Statements(Expressions):
     """Reads the statements of one buffer."""
 
     summariser: Summariser = field(kw_only=True)
-    helpers: frozenset[str] = frozenset()  # functions of the buffer that answer for the architecture
+    asked: tuple[int, ...] = ()  # where the buffer may ask for the architecture
+    known: frozenset[str] = frozenset()  # functions and constants of other files that answer for the architecture
+    helpers: frozenset[str] = field(init=False)  # those, and functions of the buffer
     nesting: int = 0
     sparse: bool = False  # reading a function so long that only what may matter is read
     suspects: set[str] = field(default_factory=set)  # names given values that may be capabilities
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.helpers = self.known
+        self.suspects |= self.known
 
     def declare(self, node: Node) -> None:
         """Takes note of what a statement declares beside variables: types, functions, macros."""
@@ -78,6 +85,10 @@ class Statements(Expressions):
     def name_lambda(self, name: str, node: Node, value: Expr) -> Expr:
         """A lambda with the name of the variable that holds it."""
         return value
+
+    def asks(self, node: Node) -> bool:
+        """Whether code names anything that may carry a capability or ask for a chip."""
+        return is_between(self.asked, node.start_byte, node.end_byte)
 
     def _guard(self, node: Node) -> Guard | None:
         name = node.child_by_field_name("name")
@@ -121,7 +132,7 @@ class Statements(Expressions):
             known
             or (len(text) < _SHORT_LAMBDA and b"= [" in text)
             or _GIVEN.search(text) is not None
-            or may_ask(text)
+            or self.asks(node)
             or _PREDICATE.search(text) is not None
         )
 
@@ -449,7 +460,7 @@ class Statements(Expressions):
             return None
         refusal = failure_effect("static_assert", self.data[node.start_byte : node.end_byte], self.place(node).line)
         asked = self.expr(condition)
-        rest = self.summarise(after) if self._may_ask(asked) or may_ask(self._bytes(condition)) else Summary()
+        rest = self.summarise(after) if self._may_ask(asked) or self.asks(condition) else Summary()
         return Check(asked, "static_assert", self.place(node), refusal, rest)
 
     def summarise(self, nodes: tuple[Node, ...]) -> Summary:

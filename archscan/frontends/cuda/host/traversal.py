@@ -77,3 +77,8 @@ def deciding(statement: Statement) -> Iterator[Expr]:
                 yield part.args[0]
             elif part.op in (Op.BINARY, Op.UNARY) and part.name in ("&&", "||", "!"):
                 yield from part.args
+
+
+def may_answer(expr: Expr) -> bool:
+    """Whether an expression is a call that may answer yes or no; std::get<1>(pair) is none."""
+    return expr.op is Op.CALL and not (expr.name == "get" and expr.targs)
