@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -19,8 +18,6 @@ from archscan.model.facts import FileFacts, Source
 from archscan.sources.kinds import is_cmake
 
 __all__ = ["BuildFrontEnd"]
-
-_MENTIONS = re.compile(rb"ARCH|arch|sm_|compute_|SM|CAPABILIT|\b(?:[5-9]|1[0-2])\.\d[af]?[;\"]")
 
 
 @dataclass(frozen=True)
@@ -41,10 +38,8 @@ class BuildFrontEnd:
         """Whether a file is CMake's, by its name."""
         return is_cmake(path)
 
-    def index(self, source: Source, context: Context) -> BuildIndex | None:
-        """The parsed file; None where it speaks of no architecture."""
-        if _MENTIONS.search(source.data) is None:
-            return None
+    def index(self, source: Source, context: Context) -> BuildIndex:
+        """The parsed file."""
         return BuildIndex(source, parse(source.data))
 
     def link(self, indexes: Mapping[str, BuildIndex], context: Context) -> Project:
