@@ -19,7 +19,6 @@ from archscan.frontends.python.source.modules import Graph, PythonIndex
 from archscan.frontends.python.source.triggers import (
     asks,
     compiling,
-    deciding,
     holders,
     is_asked,
     may_hold_gates,
@@ -60,7 +59,7 @@ class PythonFrontEnd:
             path=source.path,
             text=Text.of(data, source.disk if source.stays else ""),
             triggers=found,
-            deciding=(*deciding(data, found), *compiling(data)),
+            deciding=tuple(sorted({*found, *compiling(data)})),
             overlong=overlong(data) if asking else (),
             mentions=mentions(data, found),
             asks=asks(data, found),

@@ -54,7 +54,7 @@ class PythonIndex:
     path: str
     text: Text
     triggers: tuple[int, ...] = ()  # byte offsets
-    deciding: tuple[int, ...] = ()  # those on lines that could decide something
+    deciding: tuple[int, ...] = ()  # those, and the flags that code is compiled with
     overlong: tuple[int, ...] = ()  # where lines begin that hold one and are too long to be looked at
     mentions: frozenset[str] = frozenset()  # names it may use of other modules
     asks: frozenset[str] = frozenset()  # names it defines that ask for the target without saying so

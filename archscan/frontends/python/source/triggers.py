@@ -1,4 +1,4 @@
-"""Where a Python file may ask for the architecture: a substring filter first, then words on lines that decide."""
+"""Where a Python file may ask for the architecture: a substring filter first, then words."""
 
 from __future__ import annotations
 
@@ -24,13 +24,6 @@ _TELLING = (
     b" cc ", b"_cc", b"(cc", b" arch ", b"_arch", b" arch)", b"arch_", b".arch ", b"arch =", b"\"arch\"",
 )  # fmt: skip
 
-_DECIDES = re.compile(
-    rb"\A(?:if|elif|assert|return|while|and|or|not|case|match)\b.*[(\w]|[<>=!]=|\s[<>]\s|\bif\b.+(?:\belse\b|:|\Z)"
-    rb"|\b(?:not )?in\s+[\w(\[{]|\A@|\A[(\"'].*:|[=(:]\s*[\[{(]\s*(?:$|[(\d\"'])|\b(?:and|or)\b.*[.(_]|\bnot \w+[.(_]"
-    rb"|supported_major|\A(?:async )?def get_(?:min|max)|(?:require|check|ensure|assert|validate|verify)\w*\("
-    rb"|(?i:\b\w*_?(?:min|max)\w*\s*[:=])|gencode|=.*(?:\b_?(?:is|has|supports?|can)_\w+\(|apability|get_\w*sm\b|compute_cap|\.get\()"
-)
-_OPERAND = re.compile(rb"[\w.]+(?:\([\w., ]*\))?(?:\.\w+)*")
 _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
 # What is handed to a compiler by name, or at the head of its command line.
 _FLAGS = re.compile(rb"cuda_c?flags\s*=\s*(?:\[\s*\*)?((?!\w*cuda_c?flags\b)[A-Za-z_])")
@@ -129,21 +122,6 @@ def _line_starts(data: bytes) -> set[int]:
             end = lowered.find(b"\n", at)
             at = lowered.find(needle, end) if end >= 0 else -1
     return starts
-
-
-def deciding(data: bytes, found: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of the offsets whose line could be part of a decision: the others pass the target on."""
-    result: list[int] = []
-    last, keep = -1, False
-    for offset in found:
-        start = data.rfind(b"\n", 0, offset) + 1
-        if start != last:
-            end = data.find(b"\n", offset)
-            line = data[start : end if end >= 0 else len(data)].strip()
-            last, keep = start, _DECIDES.search(line) is not None or _OPERAND.fullmatch(line) is not None
-        if keep:
-            result.append(offset)
-    return tuple(result)
 
 
 def compiling(data: bytes) -> tuple[int, ...]:
