@@ -17,6 +17,7 @@ from archscan.frontends.protocol import Context
 from archscan.model.facts import FileFacts, Source
 from archscan.model.gate import Does, Gate, Kind, Role
 from archscan.model.settings import ScanSettings
+from archscan.sources.kinds import is_cmake
 
 CATALOG = load()
 UNIVERSE = CATALOG.universe
@@ -345,8 +346,8 @@ def test_flags_appended_to_one_text_are_one_list() -> None:
 MAJORS = """if(NOT DEFINED CC)
   set(CC "12.0")
 endif()
-string(REPLACE "." "" NUMBER "${CC}")
-math(EXPR MAJOR "${NUMBER} / 10")
+string(REPLACE "." "" NUM "${CC}")
+math(EXPR MAJOR "${NUM} / 10")
 if(MAJOR EQUAL 9)
   set(KERNELS hopper.cu)
 elseif(MAJOR EQUAL 8)
@@ -367,10 +368,10 @@ def test_the_pattern_that_drops_an_entry_is_the_gate() -> None:
     text = """set(ARCHS "8.0;9.0;12.0")
 foreach(a IN LISTS ARCHS)
   if(a MATCHES "^([0-9])\\\\.([0-9])$")
-    list(APPEND NUMBERS "${CMAKE_MATCH_1}${CMAKE_MATCH_2}-real")
+    list(APPEND NUMS "${CMAKE_MATCH_1}${CMAKE_MATCH_2}-real")
   endif()
 endforeach()
-set(CMAKE_CUDA_ARCHITECTURES ${NUMBERS})
+set(CMAKE_CUDA_ARCHITECTURES ${NUMS})
 """
     gate = gates(text)[3]
     assert says(gate, "sm_120") == "no" and says(gate, "sm_90") == "yes"
@@ -504,3 +505,50 @@ def evaluated(text: str) -> dict[str, Value]:
 def test_left_side_that_is_a_variable(set_up: str, condition: str, held: str | None) -> None:
     text = f"{set_up}\nif({condition})\n  set(R yes)\nelse()\n  set(R no)\nendif()\n"
     assert evaluated(text)["R"].text == held
+
+
+def questions(text: str, **others: str) -> list[tuple[int, str]]:
+    """The lines of a file of which something is open, with the reason."""
+    return [(one.line, one.reason) for one in facts(text, **others).undecided]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -arch=sm_${NUM}")\n', [(1, "made of NUM, which is not known")]),
+        ('set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -arch=sm_90")\n', []),  # a list of its own
+        ("set(CMAKE_CUDA_ARCHITECTURES ${MY_CUDA_ARCHS})\n", []),  # for the user to say
+        ("set(CMAKE_CUDA_ARCHITECTURES ${FOUND})\n", [(1, "made of FOUND, which is not known")]),
+        ("set(CMAKE_CUDA_ARCHITECTURES native)\n", []),  # the GPU of the machine that builds
+        ("if(WIN32)\n  add_compile_options(-arch=sm_${N})\nendif()\n", []),  # another platform
+        ("function(flags t)\n  target_compile_options(${t} PRIVATE -arch=sm_${N})\nendfunction()\n",
+         [(2, "in flags(), which nothing that was read calls")]),
+        ("function(flags t)\n  target_compile_options(${t} PRIVATE -arch=sm_90)\nendfunction()\nflags(a)\n", []),
+        ("set_property(TARGET a PROPERTY CUDA_ARCHITECTURES ${FOUND})\n", [(1, "made of FOUND, which is not known")]),
+        ("set(MEMORYCHECK_COMMAND_OPTIONS --error-exitcode=${N})\n", []),
+    ],
+)  # fmt: skip
+def test_what_nobody_can_tell_is_said(text: str, wanted: list[tuple[int, str]]) -> None:
+    assert questions(text) == wanted
+
+
+def test_function_that_another_file_calls_is_told_there() -> None:
+    text = "function(flags t)\n  set(CMAKE_CUDA_ARCHITECTURES ${ARGN} PARENT_SCOPE)\nendfunction()\n"
+    assert questions(text, other="# arch\nflags(a 90)\n") == []
+    assert [line for line, _ in questions(text, other="# arch\n")] == [2]
+
+
+@pytest.mark.parametrize(
+    ("leave", "held"),
+    [("break()", None), ("continue()", None), ('message("90")', "80;90"), ("if(A)\nbreak()\nendif()", None)],
+)
+def test_what_may_leave_a_loop_leaves_its_list_open(leave: str, held: str | None) -> None:
+    text = f"foreach(a 80 90)\n  if(a EQUAL FOUND)\n    {leave}\n  endif()\n  list(APPEND OUT ${{a}})\nendforeach()\n"
+    assert evaluated('set(OUT "")\n' + text)["OUT"].text == held
+
+
+def test_header_that_cmake_fills_in_is_no_cmake_file() -> None:
+    assert not is_cmake("config.h.cmake.in") and not is_cmake("a/b/foo.pc.cmake.in")
+    assert is_cmake("FooConfig.cmake.in") and is_cmake("foo-1.2.cmake.in")
+    assert facts("@PACKAGE_INIT@\nset(CMAKE_CUDA_ARCHITECTURES 90)\n").problems == ()
+    assert facts("@PACKAGE INIT@\nset(CMAKE_CUDA_ARCHITECTURES 90)\n").problems == ("no command at line 1",)

@@ -64,6 +64,7 @@ _MAY_BUILD = re.compile(
     r"make|\.(?:mk|mak|sh|bash|zsh|ksh|bzl|bazel|ya?ml|ini)$|dockerfile|containerfile|presets\.json$|bazelrc|^build$|^workspace$"
     r"|meson|^(?:pixi|uv)\.toml$|^tox|env"
 )
+_CMAKE_TEMPLATE = re.compile(r"(?:[^.]|\.(?!(?:h|hh|hpp|hxx|c|cc|cpp|cxx|py|pc|rc|json|xml|txt)\.))*\.cmake\.in")
 BUILD_FILE = re.compile("|".join(pattern.pattern for _, pattern in BUILD_KINDS), re.IGNORECASE)
 # Hidden directories that hold files of builds
 BUILD_DIRECTORIES = frozenset({".github", ".circleci", ".buildkite", ".azure-pipelines", ".ci", ".gitlab", ".kokoro"})
@@ -81,8 +82,9 @@ def may_be_header(name: str, folder: str) -> bool:
 
 
 def is_cmake(path: str) -> bool:
-    """Whether a file is CMake's, by its name."""
-    return path.rsplit("/", 1)[-1] == "CMakeLists.txt" or path.endswith((".cmake", ".cmake.in"))
+    """Whether a file is CMake's, by its name; config.h.cmake.in is a header that cmake fills in."""
+    name = path.rsplit("/", 1)[-1]
+    return name == "CMakeLists.txt" or name.endswith(".cmake") or _CMAKE_TEMPLATE.fullmatch(name) is not None
 
 
 def is_archive(name: str) -> bool:

@@ -10,6 +10,7 @@ from archscan.catalog.types import Catalog
 from archscan.frontends.build.gates import Evaluated, gates
 from archscan.frontends.build.interpreter import Constants, Function, Project, evaluate
 from archscan.frontends.build.literals import literals
+from archscan.frontends.build.questions import called_in, open_questions
 from archscan.frontends.build.request import ARCH_NAME, Request, inputs_of, spellings_of
 from archscan.frontends.build.syntax import Block, Listfile, Node, parse
 from archscan.frontends.protocol import Context
@@ -18,6 +19,8 @@ from archscan.model.facts import FileFacts, Source
 from archscan.sources.kinds import is_cmake
 
 __all__ = ["BuildFrontEnd"]
+
+_MOST_STEPS = 750_000  # of all evaluations of a file
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class BuildFrontEnd:
         """The functions and files of all CMake files, by name; a name defined twice belongs to nobody."""
         listfiles = {path: index.listfile for path, index in indexes.items()}
         files = {path.rsplit("/", 1)[-1].removesuffix(".cmake"): (path, one) for path, one in listfiles.items()}
-        return Project(functions_of(listfiles), files)
+        called = frozenset(name for one in listfiles.values() for name in called_in(one.body))
+        return Project(functions_of(listfiles), files, called=called)
 
     def gates(self, index: BuildIndex, project: Project, context: Context) -> FileFacts:
         """The gates of a file: evaluated once without a request, and once for each device target."""
@@ -66,9 +70,12 @@ class BuildFrontEnd:
         constants: Constants = {}
         plain = evaluate(source.path, listfile, nobody, project, catalog, constants)
         targets = [t for t in catalog.universe.targets if not t.is_host]
+        worth = bool(written or inputs or _asks(listfile)) and not plain.exhausted
+        if worth and plain.steps * len(targets) > _MOST_STEPS:
+            worth, problems = False, (*problems, "too long to evaluate for every target: only what it does by default")
         traces = {
             t: evaluate(source.path, listfile, replace(nobody, target=t), project, catalog, constants)
-            for t in (targets if (written or inputs or _asks(listfile)) and not plain.exhausted else ())
+            for t in (targets if worth else ())
         }
         if any(trace.exhausted for trace in (plain, *traces.values())):
             problems = (*problems, "too long to evaluate: what comes late in it was not looked at")
@@ -84,13 +91,15 @@ class BuildFrontEnd:
             inputs,
             context.settings.cuda,
         )
+        found = gates(evaluated) if traces else ()
         return FileFacts(
             path=source.path,
             size=len(source.data),
             origin=source.origin,
             evidence=source.evidence,
             root=source.root,
-            gates=gates(evaluated) if traces else (),
+            gates=found,
+            undecided=open_questions(source.data, listfile.body, plain, found, project.called),
             suppressions=suppressions(source.data),
             problems=problems,
         )

@@ -18,6 +18,7 @@ _UNARY = frozenset(
 _NUMERIC = ("EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 _TEXT = tuple(f"STR{name}" for name in _NUMERIC)
 _VERSION = tuple(f"VERSION_{name}" for name in _NUMERIC)
+_ORDERED = frozenset((*_NUMERIC, *_VERSION))  # of numbers: a word that is none is a variable
 _BINARY = frozenset((*_NUMERIC, *_TEXT, *_VERSION, "MATCHES", "IN_LIST", "PATH_EQUAL"))
 _COMPARE: dict[str, Callable[[int], bool]] = {
     "EQUAL": lambda order: order == 0,
@@ -28,6 +29,7 @@ _COMPARE: dict[str, Callable[[int], bool]] = {
 }
 _LEADING = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")  # as scanf reads one: `120a` is 120
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_SIGNS = ("-", "+", " ")
 _MAX_DEPTH = 40
 
 
@@ -168,11 +170,15 @@ class Condition:
         if operator == "MATCHES":
             return self._match(one, right.value)
         other = self._resolved(right)
+        if operator in _ORDERED and right.plain and _NAME.fullmatch(right.name) and self._find(right.name) is None:
+            other = unknown(right.name)
         origins = one.origins | other.origins
         because = tuple(dict.fromkeys((*one.because, *other.because)))
         by_text = operator in _TEXT and operator != "STREQUAL"
         if one.text is None or other.text is None:
             return Answer(None, bounds=origins, by_text=by_text, because=because)
+        if operator in _VERSION and any(text[:1] in _SIGNS for text in (one.text, other.text) if text):
+            return Answer(None, bounds=origins, because=("a version that begins with a sign",))  # differs by release
         order = _order(one.text, other.text, operator)
         if order is None:
             return Answer(False, bounds=origins)

@@ -22,7 +22,8 @@ _REFERENCE = re.compile(r"\$(ENV|CACHE)?\{([^${}]*)\}")
 _ESCAPE = re.compile(r"\\([nrt\"\\$@()# ^{}])")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 _MAKES_FLAGS = re.compile(r"gencode|arch=|-arch\b")
-MAX_STEPS = 12_000
+_APART = ("", " ", ";", "\n", "\t")  # what stands beside a word of its own
+MAX_STEPS = 60_000
 MAX_DEPTH = 24
 MAX_TEXT = 20_000
 
@@ -44,6 +45,7 @@ class Project:
     functions: Mapping[str, Function] = field(default_factory=dict)
     files: Mapping[str, tuple[str, Listfile]] = field(default_factory=dict)  # name as included -> path and content
     folders: Mapping[str, Listfile] = field(default_factory=dict)  # by path, where add_subdirectory() is followed
+    called: frozenset[str] = frozenset()  # the commands that the files call, by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Trace:
     edits: dict[int, tuple[str, str]] = field(
         default_factory=dict
     )  # string() in the main file -> text before and after
+    ran: dict[int, list[Value]] = field(default_factory=dict)  # by command: what it gave nobody's request
+    steps: int = 0
     exhausted: bool = False
 
 
@@ -99,6 +103,7 @@ def evaluate(
     with contextlib.suppress(_Leaves):
         interpreter.run(listfile.body)
     interpreter.trace.held = interpreter.scope.variables
+    interpreter.trace.steps = interpreter.steps
     return interpreter.trace
 
 
@@ -114,6 +119,7 @@ class _Interpreter:
         self.trace = Trace()
         self.steps = self.depth = 0
         self.certain = True  # what is running runs for sure
+        self.left: set[str] = set()  # break(), continue() and return() that may have been met in the loop that runs
         self.entries: list[str] = []  # where the loops are that are running, the innermost last
         self.inserted: dict[str, Value] = {}  # arguments of the macro that is running
 
@@ -135,18 +141,30 @@ class _Interpreter:
         if name in ("break", "continue", "return"):
             if self.certain:
                 raise _Leaves(name)
+            self.left.add(name)
         elif name == "cuda_select_nvcc_arch_flags" and name in self.functions:
             self.call(self.functions[name], command)
         elif name in _BUILDING:
             self.build(command)
         elif name in _INERT:
-            return
+            pass
         elif name in _COMMANDS:
             _COMMANDS[name](self, command)
         elif name in self.functions:
             self.call(self.functions[name], command)
         else:
             self.unknown_command(command)
+        if self.request.target is None and self.path == self.main:
+            self.trace.ran.setdefault(command.start, []).append(self.given(command))
+
+    def given(self, command: Command) -> Value:
+        """What a command gave the variable that it names, or the target."""
+        words = [argument.text for argument in command.arguments]
+        if command.name in _BUILDING:
+            return joined(self.expanded(command.arguments), " ")
+        name = next((word for word in words if word not in ("APPEND", "PREPEND")), "")
+        scope = self.scope.caller() if words[-1:] == ["PARENT_SCOPE"] else self.scope
+        return scope.find(name) or EMPTY
 
     def set(self, command: Command) -> None:
         if not command.arguments or (name := self.value(command.arguments[0]).text) is None:
@@ -397,18 +415,33 @@ class _Interpreter:
                 self.assign(part.head.arguments[0].text, before)
 
     def loop(self, part: Part) -> None:
+        outer, self.left = self.left, set()
+        before: dict[str, Value] = {}
         for value in self.loop_values(part.head.arguments[1:]):
             self.assign(part.head.arguments[0].text, value)
             self.entries.append(value.text or "")
+            before = before if self.left else dict(self.scope.variables)
             try:
-                self.run(part.body)
+                if value.text is None:  # any number of rounds
+                    self.scope.join([self.possibly(part.body), self.scope.overlay()])
+                else:
+                    self.run(part.body)
             except _Leaves as leaves:
                 if leaves.kind == "break":
-                    return
+                    break
                 if leaves.kind == "return":
                     raise
             finally:
                 self.entries.pop()
+        if self.left:
+            self.forget(before)
+        self.left = outer | (self.left & {"return"})
+
+    def forget(self, before: Mapping[str, Value]) -> None:
+        """What was set behind a break() that may have been met is not known."""
+        for name, value in self.scope.variables.items():
+            if value is not before.get(name) and value.text is not None:
+                self.scope.variables[name] = Value(None, value.origins, ("break()",))
 
     def loop_values(self, arguments: tuple[Argument, ...]) -> Iterator[Value]:
         words = [argument.text for argument in arguments]
@@ -518,7 +551,8 @@ class _Interpreter:
             pieces.append(Value(_unescaped(text[position : match.start()])))
             name = f"ENV{{{match[2]}}}" if match[1] == "ENV" else match[2]
             found = self.reference(name)
-            if found.text is None and found.because == (name,) and _MAKES_FLAGS.search(text):
+            beside = text[match.start() - 1 : match.start()] in _APART and text[match.end() : match.end() + 1] in _APART
+            if found.text is None and found.because == (name,) and beside and _MAKES_FLAGS.search(text):
                 found = Value("", found.origins, found.because)  # flags beside those that are written here
             pieces.append(found)
             position = match.end()

@@ -97,6 +97,11 @@ class Request:
         return {"MAJOR": major, "MINOR": minor or "0"}.get(part.upper(), self.cuda)
 
 
+def is_users(name: str) -> bool:
+    """Whether a variable that no file sets is one that users give their architectures in."""
+    return _FROM_OUTSIDE.fullmatch(name) is not None
+
+
 def inputs_of(listfile: Listfile, catalog: Catalog) -> dict[str, str]:
     """Variables with a default that a user may override: `if(NOT DEFINED X) set(X "9.0")`, `set(X 90 CACHE ...)`."""
     found: dict[str, str] = {}

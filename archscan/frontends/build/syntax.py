@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _OPENING = re.compile(rb"\[(=*)\[\n?")
+_PLACEHOLDER = re.compile(rb"@[A-Za-z_]\w*@[ \t]*(?=\r?\n|$)")  # configure_file() puts commands there
 _NAME = re.compile(rb"([A-Za-z_]\w*)[ \t]*\(")
 _QUOTED = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _UNQUOTED = re.compile(rb'(?:[^\s()#"\\]|\\.|"(?:[^"\\\n]|\\.)*")+')
@@ -126,6 +127,10 @@ def _commands(data: bytes) -> tuple[list[Command], list[str]]:
         start = reader.position
         match = _NAME.match(data, start)
         if match is None:
+            placeholder = _PLACEHOLDER.match(data, start)
+            if placeholder is not None:
+                reader.position = placeholder.end()
+                continue
             problems.append(f"no command at line {_line(data, start)}")
             newline = data.find(b"\n", start)
             reader.position = len(data) if newline < 0 else newline + 1

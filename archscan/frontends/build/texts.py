@@ -45,21 +45,20 @@ def _own(name: str, words: list[str], find: Callable[[str], Value | None]) -> fr
     return found.origins if found else frozenset()
 
 
+_OUTPUT = {
+    "REPLACE": 3, "FIND": 3, "TOLOWER": 2, "TOUPPER": 2, "LENGTH": 2, "SUBSTRING": 4, "STRIP": 2, "COMPARE": 4,
+    "JOIN": 2, "GENEX_STRIP": 2, "REPEAT": 3, "MAKE_C_IDENTIFIER": 2, "HEX": 2,
+}  # fmt: skip
+
+
 def _outputs(values: list[Value], value: Value) -> Assigned:
-    """Every word that may be an output variable, set to the same value."""
-    words = [v.text for v in values if v.text]
-    position = {
-        "REGEX": 3,
-        "REPLACE": 3,
-        "FIND": 3,
-        "TOLOWER": 2,
-        "TOUPPER": 2,
-        "LENGTH": 2,
-        "SUBSTRING": 4,
-        "STRIP": 2,
-    }
-    at = position.get(words[0], 1) if words else 1
-    return {words[at]: value} if len(words) > at else {}
+    """The output variable, set to a value."""
+    kind = values[0].text or "" if values else ""
+    at = _OUTPUT.get(kind, 1)
+    if kind == "REGEX":
+        at = 4 if values[1:2] and values[1].text == "REPLACE" else 3
+    out = values[at].text if len(values) > at else None
+    return {out: value} if out else {}
 
 
 def _string(words: list[str], find: Callable[[str], Value | None]) -> dict[str, str] | None:

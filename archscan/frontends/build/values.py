@@ -91,6 +91,9 @@ class Scope:
     def join(self, ways: list[Scope]) -> None:
         """Takes over what the ways, overlays of this scope, agree on; the rest becomes unknown."""
         for name in dict.fromkeys(name for way in ways for name in way.variables):
+            if {id(None), id(UNSET)} == {id(way.find(name)) for way in ways}:
+                self.variables.pop(name, None)  # taken away or never there: it is still for others to say
+                continue
             value = ways[0].find(name)
             for way in ways[1:]:
                 value = either(value, way.find(name))
