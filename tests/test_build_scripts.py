@@ -7,10 +7,12 @@ from __future__ import annotations
 import ast
 import time
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
 
 from archscan.catalog import load
+from archscan.frontends.build.flags import code_makes_flags, makes_flags
 from archscan.frontends.build.python import evaluated, read_python
 from archscan.frontends.build.python.values import Either
 from archscan.frontends.build.reading import Given
@@ -316,3 +318,55 @@ def test_what_doubles_at_every_step_stays_small(grow: str, start: str) -> None:
     assert tracemalloc.get_traced_memory()[1] < 60e6
     tracemalloc.stop()
     assert [text[one.start : one.end] for one in reading.lists] == ["9.0"]
+
+
+FLAGS = 'F = ["-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_80,code=sm_80"]\n'
+
+
+def steps(text: str) -> int:
+    """How many statements and expressions are evaluated for a script."""
+    return evaluated(text.encode(), ast.parse(text), Given(CATALOG)).steps
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda n: "y = x" + ".replace('a', 'b')" * n,  # of something unknown: each link once
+        lambda n: "y = x" + ".a()" * n,
+        lambda n: "y = " + "[].sort(key=" * n + "1" + ")" * n,
+    ],
+)
+def test_chain_of_calls_is_evaluated_once(made: Callable[[int], str]) -> None:
+    short, long = (steps(FLAGS + made(n)) for n in (5, 10))
+    assert long - steps(FLAGS) <= 2.2 * (short - steps(FLAGS))
+
+
+def test_function_that_calls_itself_with_something_unknown_ends() -> None:
+    text = FLAGS + (
+        "def walk(node):\n    if node.kind == 1:\n        return walk(node.left) + walk(node.right)\n"
+        "    if node.kind == 2:\n        return [walk(part) for part in node.parts]\n    return node.load()\nwalk(tree)\n"
+    )
+    assert steps(text) < 200
+    counted = "def down(n):\n    return [] if n == 0 else [f'-arch=sm_{n}0'] + down(n - 1)\nF = down(2)\n"
+    (one,) = read_python(f"import os\n{counted}".replace("n}0'", "n}0', '-arch=sm_90'").encode(), Given(CATALOG)).lists[
+        :1
+    ]
+    assert {i.target.sm for i in one.images} >= {90}
+
+
+@pytest.mark.parametrize(
+    ("text", "speaks"),
+    [
+        ("# nvcc -arch=sm_90\n", False),
+        ('"""Runs nvcc -arch=sm_90."""\n', False),
+        ('def f():\n    """The -gencode\n    flags."""\n', False),
+        ('f = "-arch=sm_90"\n', True),
+        ('f = "-arch=sm_90"  # or -arch=sm_80\n', True),
+        ('f = "#"; g = "-arch=sm_90"\n', True),
+        ("x = 1  # a per-arch -gencode\n", False),
+        ("CUDA_ARCHS = [90]\n", True),
+        ('f = "--sm-arch"\n', False),
+    ],
+)
+def test_comments_make_no_flags(text: str, speaks: bool) -> None:
+    assert (makes_flags(text.encode()) and code_makes_flags(text.encode(), ast.parse(text))) is speaks

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from archscan.builds.model import Build, Dropped, Made
 from archscan.frontends.build import python
 from archscan.frontends.build.archlists import ArchList, Entry, flag_entries, named_list
-from archscan.frontends.build.flags import makes_flags
+from archscan.frontends.build.flags import code_makes_flags, makes_flags
 from archscan.frontends.build.images import Image, list_entries
 from archscan.frontends.build.interpreter import Built, Project, Trace, evaluate
 from archscan.frontends.build.places import line_at
@@ -98,6 +98,8 @@ def _of_python(source: Source, given: Given, found: Collected) -> None:
     tree = python.parsed(source.data)
     if isinstance(tree, str):
         found.not_read.append((source.path, tree))
+        return
+    if not code_makes_flags(source.data, tree):
         return
     script = python.evaluated(source.data, tree, given)
     lists = finished(python.lists_of(script))

@@ -1,11 +1,13 @@
-"""Whether a Python file speaks of flags for nvcc: asked of every file, so nothing is imported for it."""
+"""Whether a Python file speaks of flags for nvcc: asked of every file, so little is imported for it."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 
 _FLAGS = re.compile(
-    rb"gencode|generate-code|(?:arch|code)=(?:compute|sm|lto)_(?![A-Za-z])|(?<!gpu)-arch\b|gpu-architecture"
+    rb"gencode|generate-code|(?:arch|code)=(?:compute|sm|lto)_(?![A-Za-z])|(?<![\w-])--?arch\b|gpu-architecture"
     rb"|(?<!__)CUDA_?ARCH|ARCH_LIST|[\"'][A-Z_]{0,40}COMPUTE_CAP"
 )
 BUILDS = re.compile(
@@ -28,3 +30,40 @@ _WORDS = (
 def makes_flags(data: bytes) -> bool:
     """Whether a Python file may hand something about architectures to a build."""
     return any(word in data for word in _WORDS) and _FLAGS.search(data) is not None
+
+
+def code_makes_flags(data: bytes, tree: ast.Module) -> bool:
+    """The same of what a file does: of its code, without comments and docstrings."""
+    docstrings: set[int] | None = None
+    for match in _FLAGS.finditer(data):
+        begin = data.rfind(b"\n", 0, match.start()) + 1
+        if _COMMENT.match(data, begin, match.start()):
+            continue
+        if docstrings is None:
+            docstrings = {line for node in statements(tree) for line in _docstring(node)}
+        if data.count(b"\n", 0, begin) + 1 not in docstrings:
+            return True
+    return False
+
+
+_COMMENT = re.compile(rb"[^\n\"']*#")  # a line with one before the first text
+
+
+def _docstring(node: ast.stmt) -> range:
+    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1) if text else range(0)
+
+
+def statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Every statement of a file, in order of depth, without a look into expressions."""
+    level: list[ast.stmt] = list(tree.body)
+    while level:
+        yield from level
+        level = [inner for node in level for inner in _within(node)]
+
+
+def _within(node: ast.stmt) -> Iterator[ast.stmt]:
+    for name in ("body", "orelse", "finalbody"):
+        yield from getattr(node, name, ())
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield from part.body

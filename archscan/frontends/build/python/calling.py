@@ -8,13 +8,19 @@ from archscan.frontends.build.python.script import Frame, Leaves, Script
 from archscan.frontends.build.python.values import Function, Unknown, Value, either
 
 MAX_DEPTH = 14
+MAX_RECURSION = (
+    2  # a function that calls itself with something unknown would go on for ever, and mostly in several ways
+)
 
 
 def run(script: Script, function: Function, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     """What a function of the file returns."""
-    if script.depth >= MAX_DEPTH:
-        return Unknown(("a deep call",))
     node = function.node
+    if len(script.running) >= MAX_DEPTH:
+        return Unknown(("a deep call",))
+    again = script.running.count(id(node))
+    if again >= MAX_RECURSION or (again and all(isinstance(a, Unknown) for a in (*arguments, *keywords.values()))):
+        return Unknown(("a recursion",))
     frame = Frame(function.frame)
     names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
     if names[:1] in (["self"], ["cls"]) and len(arguments) < len(names):
@@ -35,7 +41,7 @@ def run(script: Script, function: Function, arguments: list[Value], keywords: di
     if isinstance(node, ast.Lambda):
         return script.value(node.body, frame)
     script.called.add(id(node))
-    script.depth += 1
+    script.running.append(id(node))
     outer, script.early = script.early, []
     try:
         script.body(node.body, frame)
@@ -45,6 +51,6 @@ def run(script: Script, function: Function, arguments: list[Value], keywords: di
             raise
         returned = left.value if left.kind == "return" else script.early[0]
     finally:
-        script.depth -= 1
+        script.running.pop()
         early, script.early = script.early, outer
     return either([*early, returned])

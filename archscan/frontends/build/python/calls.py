@@ -8,6 +8,7 @@ import contextlib
 from archscan.frontends.build.python.calling import run
 from archscan.frontends.build.python.environment import environment_call
 from archscan.frontends.build.python.functions import BUILTINS, TEXT_METHODS, constant
+from archscan.frontends.build.python.names import attribute_of
 from archscan.frontends.build.python.script import Extension, Script, name_of
 from archscan.frontends.build.python.values import (
     Either,
@@ -31,20 +32,19 @@ _EXTENSIONS = frozenset(
 
 def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
     """A function of the file, a method of a text or list, the environment, else something unknown."""
-    if isinstance(node.func, ast.Attribute):
-        owner = script.value(node.func.value, frame)
-        method = node.func.attr
-        if not isinstance(owner, Opaque | Unknown):
-            found = method_call(script, owner, method, node, frame)
-            if found is not None:
-                return found[0]
-    function = script.value(node.func, frame)
+    callee, owner = node.func, None
+    if isinstance(callee, ast.Attribute) and (name_of(callee) not in frame or name_of(callee.value) in frame):
+        owner = script.value(callee.value, frame)
     arguments = [script.value(a, frame) for a in node.args]
-    keywords = {k.arg: script.value(k.value, frame) for k in node.keywords if k.arg}
-    for k in node.keywords:
-        inner = script.value(k.value, frame) if k.arg is None else None
-        if isinstance(inner, Table):
-            keywords.update({str(key): v for key, v in inner.items.items()})
+    if isinstance(callee, ast.Attribute) and owner is not None and not isinstance(owner, Opaque | Unknown):
+        found = method_call(script, owner, callee.attr, node, arguments)
+        if found is not None:
+            return found[0]
+    if isinstance(callee, ast.Attribute) and owner is not None and name_of(callee) not in frame:
+        function = attribute_of(script, callee, owner)  # a chain of calls is evaluated once, not once for each link
+    else:
+        function = script.value(callee, frame)
+    keywords = keywords_of(script, node, frame)
     if isinstance(function, Function):
         return script.versioned(name_of(node.func), run(script, function, arguments, keywords))
     name = function.name if isinstance(function, Opaque) else name_of(node.func)
@@ -61,6 +61,16 @@ def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
     for key, argument in keywords.items():
         script.keep(key, argument)
     return Unknown((f"{name}()",))
+
+
+def keywords_of(script: Script, node: ast.Call, frame: dict[str, Value]) -> dict[str, Value]:
+    """The arguments that are given by name, those of a known table too."""
+    keywords = {k.arg: script.value(k.value, frame) for k in node.keywords if k.arg}
+    for k in node.keywords:
+        inner = script.value(k.value, frame) if k.arg is None else None
+        if isinstance(inner, Table):
+            keywords.update({str(key): v for key, v in inner.items.items()})
+    return keywords
 
 
 def ordered(script: Script, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
@@ -94,10 +104,9 @@ def declared(script: Script, name: str, node: ast.Call, arguments: list[Value], 
 
 
 def method_call(
-    script: Script, owner: Value, method: str, node: ast.Call, frame: dict[str, Value]
+    script: Script, owner: Value, method: str, node: ast.Call, arguments: list[Value]
 ) -> tuple[Value] | None:
     """The result of a method of a text, list or table; None where it is not one that is known."""
-    arguments = [script.value(a, frame) for a in node.args]
     if isinstance(owner, Either):
         results = []
         for one in owner.values:

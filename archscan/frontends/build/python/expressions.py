@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from archscan.frontends.build.python.calls import call
 from archscan.frontends.build.python.comparing import compare
 from archscan.frontends.build.python.environment import read_environment
-from archscan.frontends.build.python.functions import BUILTINS
+from archscan.frontends.build.python.names import attribute, name_
 from archscan.frontends.build.python.operators import binary_operation, boolean, unary
 from archscan.frontends.build.python.script import Frame, Script, name_of
 from archscan.frontends.build.python.storing import iterated, store
 from archscan.frontends.build.python.values import (
+    MOST_ITEMS,
     Either,
     Function,
     Items,
@@ -31,17 +32,6 @@ from archscan.frontends.build.python.values import (
 )
 from archscan.frontends.build.traced import cut, readable, written
 
-_ROCM = re.compile(
-    r"(?i)(?:^|[._])(?:is_)?(?:rocm|hip|musa|xpu|hipify|sycl)(?:$|[._])|rocm_home|hip_version|is_hip|torch\.version\.hip"
-)
-_SETTLED: dict[str, Value] = {
-    "sys.platform": Str(written("linux")),
-    "os.name": Str(written("posix")),
-    "torch.version.hip": None,
-    "IS_WINDOWS": False,
-    "os.sep": Str(written("/")),
-}
-
 
 def constant_(script: Script, node: ast.Constant, frame: dict[str, Value]) -> Value:
     if not isinstance(node.value, str):
@@ -54,45 +44,10 @@ def constant_(script: Script, node: ast.Constant, frame: dict[str, Value]) -> Va
     return Str(written(text, at + lead.end() if lead and inner == text else at))
 
 
-def name_(script: Script, node: ast.Name, frame: dict[str, Value]) -> Value:
-    if node.id in frame:
-        return frame[node.id]
-    if node.id in _SETTLED:
-        return _SETTLED[node.id]
-    if _ROCM.search(node.id):
-        return False
-    user = script.given.value(node.id)
-    if user is not None:
-        return Str(written(user))
-    if script.is_toolkit(node.id) and node.id.lower() != "cuda":
-        return script.toolkit(node.id)
-    return Opaque(node.id) if node.id in BUILTINS else Unknown((node.id,))
-
-
-def attribute(script: Script, node: ast.Attribute, frame: dict[str, Value]) -> Value:
-    name = name_of(node)
-    if name in frame:
-        return frame[name]
-    owner = script.value(node.value, frame)
-    full = f"{owner.name}.{node.attr}" if isinstance(owner, Opaque) else name
-    if full in _SETTLED:
-        return _SETTLED[full]
-    if full == "torch.version.cuda":
-        return Str(written(script.given.release)) if script.given.release else Unknown((full,))
-    if _ROCM.search(full):
-        return False
-    if isinstance(owner, Release) and node.attr in ("major", "minor"):
-        index = node.attr == "minor"
-        return owner.numbers[index] if len(owner.numbers) > index else 0
-    if isinstance(owner, Opaque):
-        return Opaque(full)
-    return Unknown((full or node.attr,))
-
-
 def list_(script: Script, node: ast.List | ast.Tuple | ast.Set, frame: dict[str, Value]) -> Value:
     kind = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}[type(node)]
     found = Items([], kind)
-    for element in node.elts:
+    for element in node.elts[:MOST_ITEMS]:
         if isinstance(element, ast.Starred):
             inner = script.value(element.value, frame)
             if isinstance(inner, Items):
@@ -101,6 +56,8 @@ def list_(script: Script, node: ast.List | ast.Tuple | ast.Set, frame: dict[str,
                 found.add([], names_in(inner))
         else:
             found.items.append((script.value(element, frame), ()))
+    if len(node.elts) > MOST_ITEMS:
+        found.add([], ("a long list",))
     return found
 
 

@@ -7,7 +7,7 @@ import contextlib
 import re
 import warnings
 
-from archscan.frontends.build.flags import BUILDS
+from archscan.frontends.build.flags import BUILDS, statements
 from archscan.frontends.build.python.calling import run
 from archscan.frontends.build.python.expressions import EXPRESSIONS
 from archscan.frontends.build.python.script import Grammar, Leaves, Script
@@ -42,9 +42,11 @@ def run_script(data: bytes, tree: ast.Module, given: Given, starts: list[int], r
     """The same for a tree whose lines begin at `starts`."""
     script = Script(_GRAMMAR, data, given, starts, requested=requested)
     script.top["__name__"] = Str(written("__main__"))
+    concerned = _concerned(tree, data, starts)
+    script.concerned = frozenset(map(id, concerned))
     with contextlib.suppress(Leaves, RecursionError):
         script.body(tree.body, script.top)
-    for node in _concerned(tree, data, starts):
+    for node in concerned:
         if id(node) not in script.called:
             function = _function_of(script.top, node)
             script.asked = ()
@@ -56,7 +58,7 @@ def run_script(data: bytes, tree: ast.Module, given: Given, starts: list[int], r
 
 def _concerned(tree: ast.Module, data: bytes, starts: list[int]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions that speak of flags, hand something to a build, or name something that does; in order."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [node for node in statements(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     assigned = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
     ends = [*starts, len(data)]  # trees that are made of other languages end in the middle of a line
     texts = {

@@ -77,7 +77,8 @@ class Script:
     asked: tuple[str, ...] = ()  # conditions around what runs that nobody can answer
     early: list[Value] = field(default_factory=list)  # what the function that runs may already have returned
     steps: int = 0
-    depth: int = 0
+    running: list[int] = field(default_factory=list)  # the functions that run, by identity, the innermost last
+    concerned: frozenset[int] = frozenset()  # the functions that have to do with builds, by identity
     called: set[int] = field(default_factory=set)
     kept: list[tuple[str, Value, tuple[str, ...]]] = field(
         default_factory=list
@@ -91,6 +92,10 @@ class Script:
     left: dict[int, int] = field(default_factory=dict)  # branches for other toolkits: from where to where
     entered: set[int] = field(default_factory=set)  # where branches begin that were taken
     requested: bool = False  # evaluated for a request: a raise that is reached counts
+
+    def leads_to_build(self) -> bool:
+        """Whether what runs speaks of flags, or names something that does."""
+        return not self.running or self.running[-1] in self.concerned
 
     def body(self, nodes: Iterable[ast.stmt], frame: dict[str, Value]) -> None:
         for node in nodes:

@@ -10,6 +10,8 @@ from archscan.frontends.build.python.script import Script, name_of
 from archscan.frontends.build.python.values import Either, Items, Opaque, Str, Table, Unknown, Value, key_of, names_in
 from archscan.frontends.build.traced import cut
 
+_MOST_ELSEWHERE = 64  # rounds in a function that has nothing to do with builds: more than there are architectures
+
 
 def store(script: Script, target: ast.expr, value: Value, frame: dict[str, Value]) -> None:
     if isinstance(target, ast.Name):
@@ -37,8 +39,9 @@ def store(script: Script, target: ast.expr, value: Value, frame: dict[str, Value
 def iterated(script: Script, value: Value, name: str) -> list[tuple[Value, tuple[str, ...]]]:
     """What a loop goes through; something unknown once where nothing is known of it."""
     if isinstance(value, Items):
-        more = [(Unknown(value.is_open), value.is_open)] if value.is_open else []
-        return [*value.items[:MAX_LOOP], *more]
+        most = MAX_LOOP if script.leads_to_build() else _MOST_ELSEWHERE
+        more = (*value.is_open, "a long list") if len(value.items) > most else value.is_open
+        return [*value.items[:most], *([(Unknown(more), more)] if more else [])]
     if isinstance(value, Table):
         return [(constant(key), ()) for key in list(value.items)[:MAX_LOOP]]
     if isinstance(value, Either):
