@@ -39,7 +39,7 @@ def run_builds(given: Mapping[str, Any]) -> int:
     not_read = [*found.not_read, *((f.path, f.reason) for f in failed)]
     advice = advice_for(found.builds, selection, found.cuda, catalog) if selection is not None else None
     if given["format_"] == "json":
-        write(dumped(builds_object(found.builds, advice, scan.cuda, catalog)), given["output"])
+        write(dumped(builds_object(found.builds, advice, not_read, scan.cuda, catalog)), given["output"])
     elif given["format_"] == "matrix":
         write(visible_lines(builds_matrix(found.builds, catalog)), given["output"])
     else:

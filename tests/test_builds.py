@@ -8,9 +8,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
+import archscan as package
 from archscan.builds.model import gets
 from archscan.catalog import load
 from archscan.cli import archscan
@@ -18,6 +20,7 @@ from archscan.frontends.build.images import Image
 from archscan.model.target import Target
 
 CATALOG = load()
+SCHEMA = json.loads((Path(package.__file__).parent / "schema" / "builds-1.1.schema.json").read_text("utf-8"))
 
 
 def builds(folder: Path, *options: str, **files: str) -> dict[str, Any]:
@@ -28,7 +31,9 @@ def builds(folder: Path, *options: str, **files: str) -> dict[str, Any]:
         path.write_text(text)
     run = CliRunner().invoke(archscan, ["builds", "--no-cache", "-f", "json", *options, str(folder)])
     assert run.exit_code == 0, run.output
-    return json.loads(run.stdout)
+    document: dict[str, Any] = json.loads(run.stdout)
+    jsonschema.validate(document, SCHEMA)
+    return document
 
 
 def images(build: dict[str, Any]) -> list[str]:
@@ -186,3 +191,29 @@ def test_a_setting_without_a_value_is_refused(tmp_path: Path) -> None:
 
     (tmp_path / "Makefile").write_text("x:\n")
     assert run(["builds", "--set", "X", str(tmp_path)]) == 2
+
+
+def test_what_is_not_read_is_in_the_document_too(tmp_path: Path) -> None:
+    text = 'import os\nflags = ["-gencode=arch=compute_{0},code=sm_{0}".format(load())]\nsetup(flags)\n'
+    assert builds(tmp_path / "a", setup__py="def broken(:  # -gencode\n")["not_read"] != []
+    assert builds(tmp_path / "b", setup__py=SETUP)["not_read"] == []
+    assert builds(tmp_path / "c", setup__py=text)["builds"] == []
+
+
+def test_a_build_that_the_toolkit_stops_says_so(tmp_path: Path) -> None:
+    text = "nvcc -gencode arch=compute_{},code=sm_{} -c a.cu\n"
+    (one,) = builds(tmp_path / "a", build__sh=text.format(70, 70))["builds"]
+    (other,) = builds(tmp_path / "b", build__sh=text.format(75, 75))["builds"]
+    assert (one["stops"], one["gets"]["sm_75"]) == (True, "none")
+    assert (other["stops"], other["gets"]["sm_75"]) == (False, "native")
+
+
+@pytest.mark.parametrize(
+    ("value", "hangs"),
+    [("native", ["the GPU of the machine that builds"]), ("${FOUND}", ["FOUND"]), ("86", []), ("ampere", ["ampere"])],
+)
+def test_nothing_is_only_said_of_what_is_known(value: str, hangs: list[str], tmp_path: Path) -> None:
+    text = f"project(p LANGUAGES CUDA)\nadd_library(a a.cu)\nset_target_properties(a PROPERTIES CUDA_ARCHITECTURES {value})\n"
+    (one,) = builds(tmp_path, CMakeLists__txt=text)["builds"]
+    assert one["unknowns"] == hangs
+    assert one["gets"]["sm_75"] == ("unknown" if hangs else "none")

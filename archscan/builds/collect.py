@@ -266,6 +266,7 @@ def _target(
             entries, gaps, words = flag_entries(text, given.catalog, given.release)
             one = ArchList("", entries, 0, 0, "", gaps, "", given.release, words)
         if one is None:
+            unknowns.append(part.value.text or "CMAKE_CUDA_ARCHITECTURES")
             continue
         unknowns += one.unknowns
         for entry in one.entries:

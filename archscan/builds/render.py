@@ -21,13 +21,18 @@ _MATRIX = (75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
 
 
 def builds_object(
-    builds: Sequence[Build], advice: Sequence[Advice] | None, release: str, catalog: Catalog
+    builds: Sequence[Build],
+    advice: Sequence[Advice] | None,
+    not_read: Sequence[tuple[str, str]],
+    release: str,
+    catalog: Catalog,
 ) -> dict[str, Any]:
     """The document that scripts read."""
     made: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "toolkit": release,
         "builds": [_object(build, catalog) for build in builds],
+        "not_read": [{"path": path, "why": why} for path, why in not_read],
     }
     if advice is not None:
         made["set"] = [
@@ -47,6 +52,7 @@ def _object(build: Build, catalog: Catalog) -> dict[str, Any]:
         "images": [{"kind": m.kind, "arch": m.image.target.name, "path": m.path, "line": m.line} for m in build.images],
         "dropped": [{"asked": d.asked, "path": d.path, "line": d.line, "why": d.why} for d in build.dropped],
         "unknowns": list(build.unknowns),
+        "stops": build.stops,
         "gets": build.gets(catalog),
     }
 
