@@ -10,12 +10,13 @@ from tree_sitter import Node
 
 from archscan.frontends.python.gates.arms import arm_of, gate_of, has_suffix, is_gate, renames, varies
 from archscan.frontends.python.gates.definitions import at_definition, named_list
-from archscan.frontends.python.gates.effects import asserted, is_log
+from archscan.frontends.python.gates.effects import after, asserted, caught, effect_of, is_log
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.interpreter.conditions import answer, answer_of, conjunct_of, focus, met, passed
+from archscan.frontends.python.interpreter.replay import names_in
 from archscan.frontends.python.interpreter.values import Maybe, Unknown, Value, depends
 from archscan.frontends.python.source.syntax import field as child
-from archscan.frontends.python.source.syntax import inner, line_of, oneline, operands, text
+from archscan.frontends.python.source.syntax import inner, line_of, oneline, operands, statements, text, walk
 from archscan.model.gate import Arm, Does, Effect, Kind, Related
 
 if TYPE_CHECKING:
@@ -72,6 +73,29 @@ def _is_told(path: list[Node]) -> bool:
         above.type == "expression_statement" and node.type == "call" and is_log(node)
         for above, node in itertools.pairwise(path)
     )
+
+
+def visit_while(scan: ModulePass, path: list[Node]) -> None:
+    """A loop that only some targets enter: `while capability >= (9, 0) and queue: …`."""
+    node, below = path[-2], path[-1]
+    condition, body = child(node, "condition"), child(node, "body")
+    if condition is None or body is None or below != condition or not scan.once(node, "while"):
+        return
+    scan.traced()
+    frame = scan.frame(path)
+    asked = {text(n) for n in walk(condition) if n.type == "identifier"}
+    if asked & names_in(frame.scope, node):
+        return  # it goes on until something comes out
+    own = answer(scan.interpreter, condition, frame)
+    if not is_gate(scan, [own], [condition], frame):
+        return
+    related = tuple(scan.interpreter.trace)
+    reach = reach_of(scan, path)
+    arm = arm_of(scan, condition, body, node, own, reach & own, frame)
+    block = path[-3] if len(path) > 2 else node
+    behind = after(node, statements(block)) if block.type in ("block", "module") else []
+    spot = focus(scan.interpreter, condition, frame)
+    scan.add(gate_of(scan, Kind.IF, spot, (arm,), caught(effect_of(behind), path), related, reach, path, frame))
 
 
 def visit_assert(scan: ModulePass, path: list[Node]) -> None:

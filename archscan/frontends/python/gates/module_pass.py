@@ -18,6 +18,7 @@ from archscan.frontends.python.gates.decisions import (
     visit_filter,
     visit_lambda,
     visit_return,
+    visit_while,
 )
 from archscan.frontends.python.gates.flags import visit_command, visit_flags
 from archscan.frontends.python.gates.ladders import visit_if
@@ -307,6 +308,7 @@ _VISITORS = {
     "elif_clause": visit_if,
     "conditional_expression": visit_conditional,
     "assert_statement": visit_assert,
+    "while_statement": visit_while,
     "return_statement": visit_return,
     "assignment": visit_assignments,
     "if_clause": visit_filter,

@@ -93,6 +93,37 @@ def _rows(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value
     return rows if names_targets(parts, scan) else []
 
 
+def names_keys(rows: list[tuple[Node, Value]], scan: ModulePass) -> bool:
+    """Whether the keys of rows name targets by themselves."""
+    keys = tuple(key for _, key in rows)
+    return names_targets(keys, scan) or names_targets(tuple(map(_part_of, keys)), scan)
+
+
+def _rows_of_parts(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value]]:
+    """The rows of a dict whose keys have parts: `(90, "fp8")`. Which of them names a target, its reader tells."""
+    pairs = [p for p in operands(table) if p.type == "pair"]
+    keys = [child(p, "key") for p in pairs]
+    if len(pairs) < len(operands(table)) or not all(k is not None and inner(k).type == "tuple" for k in keys):
+        return []
+    values = [scan.interpreter.evaluate(key, frame) for key in keys if key is not None]
+    return list(zip(pairs, values, strict=True)) if all(map(is_constant, values)) else []
+
+
+def _place_in(asked: Value, key: Value) -> int | None:
+    """Which part of a key of several is the target, by what its reader asks for; None if not one of them."""
+    if not isinstance(asked, tuple) or not isinstance(key, tuple) or len(asked) != len(key):
+        return None
+    places = [at for at, part in enumerate(asked) if depends(part)]
+    return places[0] if len(places) == 1 else None
+
+
+def _names_part(scan: ModulePass, reader: Reader, rows: list[tuple[Node, Value]]) -> bool:
+    """Whether that part of the keys names targets."""
+    places = {_place_in(reader.key, key) for _, key in rows}
+    at = places.pop() if len(places) == 1 else None
+    return at is not None and names_targets(tuple(dict.fromkeys(key[at] for _, key in rows)), scan)
+
+
 def _part_of(key: Value) -> Value:
     """The part of a key of several that names a target in so many words: of `("sm_100a", "forward")` the first."""
     parts = key if isinstance(key, tuple) else ()
@@ -110,15 +141,15 @@ def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
     if not scan.once(table, "table"):
         return
     frame = scan.frame(path)
-    rows = _rows(scan, table, frame)
-    if not rows:
-        return
     assignment = next((n for n in reversed(path) if n.type == "assignment"), None)
     left = child(assignment, "left") if assignment is not None else None
     name = text(left) if left is not None and left.type == "identifier" else ""
+    rows = _rows(scan, table, frame) or (_rows_of_parts(scan, table, frame) if name else [])
+    if not rows:
+        return
     scan.traced()
     reader = _first_reader(scan, name, table) if name else None
-    if reader is not None:
+    if reader is not None and (names_keys(rows, scan) or _names_part(scan, reader, rows)):
         emit_table(scan, table, rows, reader, path, frame, name)
 
 
@@ -278,12 +309,19 @@ def emit_table(
         ))  # fmt: skip
 
 
+def _is_pair(asked: Value) -> bool:
+    """Whether a key is a capability itself, whatever its minor is."""
+    return isinstance(asked, tuple) and all(map(depends, asked))
+
+
 def _row_answer(scan: ModulePass, reader: Reader, key: Value, pair: Node) -> Answer | None:
     """Which targets take a row: those whose key the reader makes so, `sm_120` for 12.1; else those that it names."""
     asked, named = reader.key, _part_of(key)
     if named is not None:
         is_alike = isinstance(asked, tuple) and len(asked) == len(key)
         asked, key = asked[key.index(named)] if is_alike else None, named
+    elif (at := _place_in(asked, key)) is not None and at < len(key) and not _is_pair(asked):
+        asked, key = asked[at], key[at]
     known = asked is not None and all(is_constant(one) for one, _ in scan.interpreter.lanes.groups(asked))
     if not known:
         return admitted(scan.interpreter, ListV((key,)), "")

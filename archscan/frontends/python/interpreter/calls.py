@@ -237,8 +237,11 @@ def given(interpreter: Interpreter, arguments: list[Node], frame: Frame) -> bool
 
 
 _CARRIERS = frozenset(
-    {"identifier", "attribute", "subscript", "comparison_operator", "boolean_operator", "not_operator"}
-)
+    {
+        "identifier", "attribute", "subscript", "comparison_operator", "boolean_operator", "not_operator",
+        "binary_operator", "tuple",
+    }
+)  # fmt: skip
 
 
 def _may_carry(interpreter: Interpreter, node: Node, frame: Frame, hops: int = 4) -> bool:
@@ -421,6 +424,9 @@ def _builtin(
         if outside and interpreter.knowledge.holds(f"{args[0].name}.{args[1]}"):
             return True
         return Unknown(unknown.names)
+    if name == "type" and len(args) == 1:
+        kinds = {_kind_of(one) for one, _ in interpreter.lanes.groups(args[0])}
+        return ExternalV(kinds.pop()) if len(kinds) == 1 and "" not in kinds else unknown
     if len(args) == 1 and not keywords and name in ASKING:
         found = sent(interpreter, args[0], ASKING[name][0])
         if found is not MISSING and isinstance(found, (ASKING[name][1], Split)):
@@ -444,6 +450,14 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,), "bool": (bool,), "str": (str,), "float": (float,), "bytes": (bytes,), "list": (ListV,),
     "dict": (DictV,), "set": (SetV,),
 }  # fmt: skip
+
+
+def _kind_of(value: Value) -> str:
+    """The name of the built-in type that a value is exactly of; nothing where that is not told."""
+    if type(value) not in _TOLD:
+        return ""
+    names = {ListV: "list", SetV: "set", DictV: "dict", type(None): "NoneType"}
+    return names.get(type(value), type(value).__name__)
 
 
 def _is_of(interpreter: Interpreter, value: Value, kind: Value) -> Value:

@@ -18,6 +18,7 @@ from archscan.frontends.python.interpreter.values import (
     Capability,
     ClassV,
     DictV,
+    ExternalV,
     FuncV,
     InstanceV,
     IterV,
@@ -103,7 +104,7 @@ def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
 def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
     def test(v: Value) -> Value:
         if isinstance(v, Unknown) and not v.text:
-            return Unknown(v.names)
+            return Unknown(v.names, v.arch)
         if isinstance(v, Maybe):
             return assume((v.value is None) is wanted, v.names, v.default)
         if isinstance(v, InstanceV) and not v.made:
@@ -135,6 +136,8 @@ def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
             if isinstance(a, FuncV) and isinstance(b, FuncV) and (a.doubt or a.node == b.node):
                 return Unknown((), False)
             return (a is b) is (sign in ("is", "=="))
+        if sign in ("is", "is not", "==", "!=") and _is_type(a) and _is_type(b):
+            return (a == b) is (sign in ("is", "=="))
         return Unknown((), depends(a) or depends(b))
     if sign in ("is", "is not"):
         return _identical(a, b, sign == "is")
@@ -146,6 +149,13 @@ def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         return bool(COMPARE[sign](a, b))
     except (TypeError, KeyError):
         return Unknown((), False)
+
+
+def _is_type(value: Value) -> bool:
+    return isinstance(value, ExternalV) and value.name in _TYPES
+
+
+_TYPES = frozenset({"int", "bool", "str", "float", "bytes", "tuple", "list", "set", "dict", "NoneType", "frozenset"})
 
 
 def _identical(a: Value, b: Value, wanted: bool) -> Value:

@@ -448,7 +448,12 @@ def encode(target: Target, like: Value) -> Value:
         return target.major + target.minor / 10 if 3.0 <= like <= 15.0 else None
     if isinstance(like, str):
         return _encode_text(target, like)
-    return (target.major, target.minor) if _is_pair(like) else None
+    if _is_pair(like):
+        return (target.major, target.minor)
+    if type(like) is tuple and 1 < len(like) <= 2 and all(isinstance(part, str) for part in like):
+        parts = tuple(_encode_text(target, part) for part in like)  # ("compute_90", "sm_90")
+        return None if None in parts else parts
+    return None
 
 
 def _is_pair(like: Value) -> bool:
