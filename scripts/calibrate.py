@@ -36,6 +36,7 @@ from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.pipeline import report, scan
 
 SETS = ("dev", "holdout", "second")
+SEEN = ("dev", "holdout")  # the judge may be mended on their places
 TO_LEAVE = frozenset({"leave", "widen-unsafe-compile"})  # the same advice: do not open it
 RIGHT, WRONG, HALF, MISSED, SILENT = "right", "wrong", "half", "missed", "silent"
 POINTS = {RIGHT: 1.0, HALF: 0.5, WRONG: 0.0}
@@ -84,6 +85,12 @@ def same_advice(given: str, label: dict[str, Any]) -> bool:
     """Whether the advice is the label's, or one of those that are accepted too."""
     accepted = {label["advice"], *label["also"]}
     return given in accepted or bool(given in TO_LEAVE and accepted & TO_LEAVE)
+
+
+def same_outcome(given: str, label: dict[str, Any]) -> bool:
+    """Whether what the target gets today is the label's; of what cannot run and is best left, that it cannot."""
+    rightly_left = label["capability"] == "cannot" and label["advice"] == "leave"
+    return given == label["consequence"] or (rightly_left and given == "correct_exclusion")
 
 
 def outcome(label: dict[str, Any], advice: str | None) -> str:
@@ -159,7 +166,7 @@ def judged(label: dict[str, Any], finding: Finding | None, package_class: str) -
         problem=finding.problem.value,
         severity=severity(finding),
         problem_right=same,
-        consequence_right=finding.consequence.value == label["consequence"] if same else None,
+        consequence_right=same_outcome(finding.consequence.value, label) if same else None,
     )
 
 
@@ -286,8 +293,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--places", action="store_true")
     parser.add_argument("--no-fixes", action="store_false", dest="fixes")
     given = parser.parse_args(arguments)
-    if given.places and given.which != "dev":
-        parser.error("--places goes with --set dev: nothing is mended on the places that are held out")
+    if given.places and given.which not in SEEN:
+        parser.error(f"--places goes with --set {' or '.join(SEEN)}: nothing is mended on places that are held out")
     if not given.directory:
         print("skipped: ARCHSCAN_LABELS names no directory with the packages; scripts/labels_fetch.py fills one")
         return 0

@@ -17,7 +17,22 @@ from archscan.model.finding import Advice, Consequence, Fix, Problem
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
 
-from calibrate import HALF, MISSED, RIGHT, SETS, SILENT, WRONG, fix_outcome, labels, main, outcome, share, to_do, wilson
+from calibrate import (
+    HALF,
+    MISSED,
+    RIGHT,
+    SETS,
+    SILENT,
+    WRONG,
+    fix_outcome,
+    labels,
+    main,
+    outcome,
+    same_outcome,
+    share,
+    to_do,
+    wilson,
+)
 from labels_fetch import folder, packages
 
 FINDINGS = [label for name in SETS for some in labels("findings", [name]).values() for label in some]
@@ -148,6 +163,21 @@ def test_leaving_a_place_with_something_to_do_does_not_count(
 
 
 @pytest.mark.parametrize(
+    ("given", "capability", "advice", "expected"),
+    [
+        ("slow_fallback", "cannot", "leave", True),
+        ("correct_exclusion", "cannot", "leave", True),
+        ("correct_exclusion", "unknown", "leave", False),
+        ("correct_exclusion", "cannot", "widen-unsafe-compile", False),
+        ("trap", "cannot", "leave", False),
+    ],
+)
+def test_what_cannot_run_is_rightly_excluded(given: str, capability: str, advice: str, expected: bool) -> None:
+    label = {"consequence": "slow_fallback", "capability": capability, "advice": advice}
+    assert same_outcome(given, label) is expected
+
+
+@pytest.mark.parametrize(
     ("label", "safe", "opens", "expected"),
     [
         ({"fix": "safe"}, True, ("sm_121", "sm_121a"), RIGHT),
@@ -181,7 +211,7 @@ def test_calibrating_without_packages_says_why(
     assert "ARCHSCAN_LABELS" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["holdout", "second", "all"])
+@pytest.mark.parametrize("name", ["second", "all"])
 def test_places_that_are_held_out_are_not_shown(name: str) -> None:
     with pytest.raises(SystemExit):
         main(["--set", name, "--places", str(Path.cwd())])
