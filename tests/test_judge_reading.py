@@ -296,3 +296,50 @@ FORM void twice(float* y) { y[0] *= 2.f; }
 def test_a_helper_for_newer_chips_is_left(form: str, target: str, advice: Advice, tmp_path: Path) -> None:
     text = HELPERS.replace("FORM", form).replace("HEAD", "#include <cuda_runtime.h>")
     assert _found(tmp_path, target, "twice.cu", text)[2].advice is advice
+
+
+PART = """\
+#include <cuda_runtime.h>
+#include <type_traits>
+template <typename T>
+__global__ void sum(T* y) {
+BODY
+}
+void run(float* y, int cc_major) {
+  if (cc_major >= 7) {
+    sum<float><<<1, 32>>>(y);
+  }
+}
+"""
+LOOSE = "#if __CUDA_ARCH__ >= 800\n  y[0] += 1;\n#endif"
+IN_BRANCH = f"  if constexpr (!std::is_same_v<T, float>) {{\n{LOOSE}\n  }}\n  y[1] = 0;"
+
+
+@pytest.mark.parametrize(("body", "told"), [(LOOSE, True), (IN_BRANCH, False)])
+def test_a_launch_is_no_half_of_a_part_that_it_may_not_get_to(body: str, told: bool, tmp_path: Path) -> None:
+    found = _found(tmp_path, "sm_75", "sum.cu", PART.replace("BODY", body))
+    assert any(f.problem is Problem.DISAGREES for f in found.values()) is told
+
+
+OVERLOADS = """\
+__device__ void multiply(float* y, int) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" ::"r"(1), "r"(2));
+}
+__device__ void multiply(float* y, long) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4}, {%8}, {%0};" ::"r"(1));
+}
+__global__ void run(float* y) {
+#if __CUDA_ARCH__ < 700
+  y[0] = 0;
+#else
+  multiply(y, 1);
+#endif
+}
+"""
+
+
+def test_what_one_of_several_overloads_uses_is_in_doubt(tmp_path: Path) -> None:
+    found = _found(tmp_path, "sm_75", "run.cu", OVERLOADS)
+    assert not [f for f in found.values() if f.problem is Problem.OVER_ADMITTED]
+    found = _found(tmp_path, "sm_75", "run.cu", OVERLOADS.split("\n", 3)[3])  # without the first
+    assert [f.features for f in found.values() if f.problem is Problem.OVER_ADMITTED] == [("mma-bf16",)]

@@ -189,18 +189,27 @@ def _code_of_families(weighed: Weighed) -> bool:
 
 
 def _for_one_chip(weighed: Weighed) -> bool:
-    """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family."""
+    """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family.
+
+    A ladder with a rung for each of many chips follows the chips, and lacks the target's.
+    """
     shut, gate = weighed.case.shut, weighed.case.gate
     if shut is None or gate.kind in LISTS:
         return False
     universe, own = weighed.catalog.universe, weighed.selection.sm
     related = any(variant.suffix == "f" for variant in universe.variants(own))  # chips of major 8 share no instructions
     kin = {own, *weighed.catalog.architectures[own].family} if related else {own}
-    for branch in (shut.missed, *shut.others):
+    missed = (shut.missed, *(branch for branch in shut.others if branch.conditional))
+    if len(missed) > _FEW:
+        return False
+    for branch in missed:
         named = universe.sms((branch.own or branch.yes) & universe.device)
-        if (branch.conditional or branch is shut.missed) and (len(named) != 1 or named & kin):
+        if len(named) != 1 or named & kin:
             return False
     return True
+
+
+_FEW = 2  # rungs that are choices for chips
 
 
 def _has_no_kernel(weighed: Weighed) -> bool:

@@ -35,6 +35,12 @@ class Inventory(NamedTuple):
     missing: tuple[Mention, ...]
 
 
+def _common(nodes: Iterable[Node]) -> frozenset[str]:
+    """What all functions of a name use: of overloads and specialisations nobody sees which one is meant."""
+    used = [frozenset(use.feature for use in node.features) for node in nodes]
+    return frozenset.intersection(*used) if used else frozenset()
+
+
 Key = tuple[str, str]  # file and name of a function or class
 Uses = Mapping[str, FeatureUse]  # by feature
 
@@ -108,11 +114,13 @@ class Reached:
             if key in seen:
                 continue
             seen.add(key)
-            for node in self._read(key):
+            nodes = self._read(key)
+            everywhere = _common(nodes)
+            for node in nodes:
                 for use in node.features:
                     places = found.setdefault(use.feature, [])
                     if len(places) < _MOST_PLACES and not (use.via and self.meant(key[0], use.via)):
-                        confidence = use.confidence if sure else "low"
+                        confidence = use.confidence if sure and use.feature in everywhere else "low"
                         places.append(replace(use, via=key[1], path=key[0], confidence=confidence))
                 for callee in sorted(node.calls):
                     keys = self.meant(key[0], callee)
@@ -154,11 +162,13 @@ class Reached:
                 if key in seen:
                     continue
                 seen.add(key)
-                for node in self._read(key):
+                nodes = self._read(key)
+                everywhere = _common(nodes)
+                for node in nodes:
                     for use in node.features:
                         if use.via and self.meant(key[0], use.via):
                             continue
-                        sure = use.confidence if len(keys) == 1 else "low"
+                        sure = use.confidence if len(keys) == 1 and use.feature in everywhere else "low"
                         features.setdefault(use.feature, replace(use, via=key[1], path=key[0], confidence=sure))
                 pending += [(inner, key[0], key[1]) for inner in self._names_of(key)]
         order = sorted(missing.values(), key=lambda m: (m.path, m.line, m.name))
@@ -234,10 +244,12 @@ class Reached:
         path, name = key
         nodes = self._read(key)
         found: dict[str, FeatureUse] = {}
+        everywhere = _common(nodes)
         for use in (use for node in nodes for use in node.features) if len(nodes) <= _MOST_DEFINITIONS else ():
             if use.via and self.meant(path, use.via):
                 continue  # not the library's function of that name: what this one uses is followed
-            found.setdefault(use.feature, replace(use, via=name, path=path))
+            confidence = use.confidence if use.feature in everywhere else "low"
+            found.setdefault(use.feature, replace(use, via=name, path=path, confidence=confidence))
         return found
 
     def _called(self, key: Key, hops: int) -> Uses:
