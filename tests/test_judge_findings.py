@@ -370,3 +370,21 @@ def test_template_tags_of_one_kernel_are_one_choice():
     tags = (tag(lambda t: 80 <= t.sm < 90, 10, "Sm80"), tag(lambda t: 90 <= t.sm < 100, 20, "Sm90"))
     assert [f.place.line for f in report(*tags).findings] == [20]
     assert not report(*tags, target="sm90").findings
+
+
+@pytest.mark.parametrize(
+    ("chips", "rest", "advice"),
+    [
+        ((80, 90), RAISES, "leave"),
+        ((80, 86, 90), RAISES, "investigate"),  # a ladder that follows the chips, and ends before the target
+        ((80, 86, 90), Effect(Does.RETURNS, value="general(x)"), "leave"),  # choices, and a way for all others
+        ((80, 121), Effect(Does.RETURNS, value="general(x)"), "investigate"),  # one is of the target's family
+    ],
+)
+def test_rungs_for_one_chip_each(chips, rest, advice):
+    def only_for(sm):
+        return lambda t: t.sm == sm
+
+    ways = tuple(Effect(Does.RETURNS, value=f"for_{sm}(x)") for sm in chips)
+    finding = only(report(gate(*map(only_for, chips), does=ways, rest=rest, layer=Layer.PYTHON), target="sm120"))
+    assert finding.advice.value == advice

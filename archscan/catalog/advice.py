@@ -30,6 +30,7 @@ CIRCUMSTANCES = (
     "code-of-families",  # what is let in are `a` or `f` targets of other families alone
     "no-kernel",  # compiled code that neither stands in a kernel nor holds one
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
+    "ladder",  # the target misses a rung for each of many chips
     "no-branch",  # no branch of the build makes the entry
     "refused-by-toolkit",  # the entry is one that the toolkit refuses
     "desktop-code",  # machine code of a desktop part of the same major, and the target is of the Tegra line

@@ -189,27 +189,27 @@ def _code_of_families(weighed: Weighed) -> bool:
 
 
 def _for_one_chip(weighed: Weighed) -> bool:
-    """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family.
-
-    A ladder with a rung for each of many chips follows the chips, and lacks the target's.
-    """
+    """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family."""
     shut, gate = weighed.case.shut, weighed.case.gate
     if shut is None or gate.kind in LISTS:
         return False
     universe, own = weighed.catalog.universe, weighed.selection.sm
     related = any(variant.suffix == "f" for variant in universe.variants(own))  # chips of major 8 share no instructions
     kin = {own, *weighed.catalog.architectures[own].family} if related else {own}
-    missed = (shut.missed, *(branch for branch in shut.others if branch.conditional))
-    if len(missed) > _FEW:
-        return False
-    for branch in missed:
+    for branch in (shut.missed, *(branch for branch in shut.others if branch.conditional)):
         named = universe.sms((branch.own or branch.yes) & universe.device)
         if len(named) != 1 or named & kin:
             return False
     return True
 
 
-_FEW = 2  # rungs that are choices for chips
+def _is_ladder(weighed: Weighed) -> bool:
+    """Whether the target misses a rung for each of many chips: what follows the chips lacks the target's."""
+    shut = weighed.case.shut
+    return shut is not None and sum(branch.conditional for branch in (shut.missed, *shut.others)) > _FEW
+
+
+_FEW = 2  # rungs that are no ladder
 
 
 def _has_no_kernel(weighed: Weighed) -> bool:
@@ -238,6 +238,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "code-of-families": _code_of_families,
     "no-kernel": _has_no_kernel,
     "one-chip": _for_one_chip,
+    "ladder": _is_ladder,
     "no-branch": _no_branch,
     "refused-by-toolkit": lambda weighed: weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED,
     "desktop-code": lambda w: str(w.selection.sm) in (w.case.gate.note("tegra") or "").split(),
