@@ -288,6 +288,27 @@ def test_each_return_of_a_function_is_one_it_may_give(body: str, wanted: set[str
     assert {one.known for one in values} == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "hands"),
+    [
+        ('f"-arch=sm_{sm}"', True),
+        ('f"--gpu-architecture=sm_{sm}"', True),
+        ('["-gencode", f"arch=compute_{sm}"]', True),
+        ('os.environ["TORCH_CUDA_ARCH_LIST"]', True),
+        ('compile(options="--gpu-arch=sm_90a")', False),
+        ('compile(options="--gpu-arch=sm_90a")\ncompile(options="--gpu-arch=sm_100a")', True),
+        ('compile(options="--gpu-arch=sm_90a")\ncompile(options="--gpu-arch=sm_90a")', False),
+        ('Extension("x", extra_compile_args={"nvcc": ["-arch=sm_90a"]})', True),
+        ('compile(options=os.environ.get("X", "--gpu-arch=sm_90a"))', True),
+        ("# chosen by per-arch measurements", False),
+        ("# passed as -arch", True),
+    ],
+)
+def test_which_python_may_hand_architectures_to_a_build(text: str, hands: bool) -> None:
+    """What is compiled at run time for one chip alone is no list, and neither is prose."""
+    assert makes_flags(f"x = 1\n{text}\n".encode()) is hands
+
+
 def test_a_text_that_is_no_unicode_is_read() -> None:
     assert facts("setup.py", "LOW = '\\ud800'\nos.environ['TORCH_CUDA_ARCH_LIST'] = '9.0'\n").problems == ()
 

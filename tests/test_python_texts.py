@@ -7,6 +7,7 @@ import pytest
 from archscan.catalog import load
 from archscan.frontends.protocol import Context
 from archscan.frontends.python import PythonFrontEnd
+from archscan.frontends.python.source.triggers import LONGEST, overlong
 from archscan.model.facts import Source
 from archscan.model.gate import Does, Kind
 from archscan.model.settings import ScanSettings
@@ -275,3 +276,11 @@ class Policy:
         code.use_async = self.use_async
 """
     assert [(g.kind, yes(g)) for g in gates(text)] == [(Kind.FLAG, {80, 90})]
+
+
+@pytest.mark.parametrize("line", range(LONGEST - 1, LONGEST + 3))
+@pytest.mark.parametrize("before", [b"", b"\n", b"x = 1\n", b"x" * LONGEST + b"\n", (b"x" * 7 + b"\n") * 400])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\ny = 2\n"])
+def test_lines_too_long_to_be_looked_at_are_told(line: int, before: bytes, end: bytes) -> None:
+    text = b"sm_90 = " + b"1" * (line - 8)
+    assert overlong(before + text + end) == ((len(before),) if line > LONGEST else ())

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from archscan.sources.lines import matches
+
 _FLAGS = re.compile(
     rb"gencode|generate-code|(?:arch|code)=(?:compute|sm|lto)_(?![A-Za-z])|(?<![\w-])--?arch\b|gpu-architecture"
     rb"|(?<!__)CUDA_?ARCH|ARCH_LIST|[\"'][A-Z_]{0,40}COMPUTE_CAP"
@@ -13,7 +15,7 @@ _FLAGS = re.compile(
 BUILDS = re.compile(
     _FLAGS.pattern + rb"|nvcc|cuda_c?flags|Extension\(|\bload(?:_inline)?\(|cmake|(?:compute|sm)_[%{\"']"
 )
-# One of these is in whatever the first pattern finds; a plain search is many times as fast.
+# One of these is in whatever the first pattern finds.
 _WORDS = (
     b"gencode",
     b"generate-code",
@@ -27,9 +29,23 @@ _WORDS = (
 )
 
 
+# A flag that names a chip in full, and what makes a list of a file that names no other one.
+_CHIP = re.compile(rb"-?(?:arch|code)=(?:compute|sm|lto)_(\d+[af]?)(?![\w{%])")
+_HANDS_ON = re.compile(rb"nvcc|cuda_c?flags|Extension\(|\bload(?:_inline)?\(|cmake|environ|getenv")
+
+
 def makes_flags(data: bytes) -> bool:
-    """Whether a Python file may hand something about architectures to a build."""
-    return any(word in data for word in _WORDS) and _FLAGS.search(data) is not None
+    """Whether a Python file may hand something about architectures to a build.
+
+    What a compiler of kernels is asked at run time for one chip (`--gpu-arch=sm_90a`) is no list of architectures.
+    """
+    chips: set[bytes] = set()
+    for flag in matches(_FLAGS, data, *_WORDS):
+        chip = _CHIP.match(data, flag.start()) if data.endswith(b"gpu-", 0, flag.start()) else None
+        if chip is None:
+            return True
+        chips.add(chip[1])
+    return len(chips) > 1 or (bool(chips) and _HANDS_ON.search(data) is not None)
 
 
 def code_makes_flags(data: bytes, tree: ast.Module) -> bool:

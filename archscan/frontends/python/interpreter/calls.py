@@ -56,6 +56,7 @@ from archscan.frontends.python.source.syntax import arguments, heading, line_of,
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.triggers import is_trigger
 from archscan.model.gate import Related, Role
+from archscan.sources.lines import matches
 
 if TYPE_CHECKING:
     from archscan.frontends.python.interpreter.evaluate import Interpreter
@@ -199,6 +200,7 @@ def _spread(interpreter: Interpreter, holder: Node, frame: Frame) -> tuple[tuple
 _PAIR = ExternalV("<pair>")  # a named tuple of major and minor: what it makes is that pair
 _FIELDS = re.compile(r"[\[(]?[\"']major(?:,? |[\"'], ?[\"'])minor[\"'][\])]?")
 _READERS = frozenset({"get_device_capability", "get_device_properties", "is_available"})
+_READ = tuple(sorted(name.encode() for name in _READERS))
 _PATCHES = re.compile(rb"(?:setattr|patch|__dict__)[^\n]*?[\"'.](\w+)[\"']|\.(\w+)[ \t]*=(?!=)[ \t]*(?:lambda|\w)")
 _REPLACES = re.compile(rb"sys\.modules\[\s*[\"']torch[\w.]*[\"']\s*\]\s*=(?!=)")
 
@@ -208,7 +210,7 @@ def _is_changed_library(module: Module, name: str) -> bool:
     key = ("patched",)
     if key not in module.memo:
         words = module.data if b"get_device_" in module.data or b"is_available" in module.data else b""
-        found = {one for match in _PATCHES.finditer(words) for one in match.groups() if one}
+        found = {one for match in matches(_PATCHES, words, *_READ) for one in match.groups() if one}
         if words and b"sys.modules" in words and _REPLACES.search(words):
             found |= {one.encode() for one in _READERS}
         module.memo[key] = found

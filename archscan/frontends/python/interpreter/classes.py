@@ -42,6 +42,7 @@ from archscan.frontends.python.source.scopes import Binding
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import heading, operands, text
 from archscan.frontends.python.source.triggers import occurrences
+from archscan.sources.lines import matches
 
 if TYPE_CHECKING:
     from archscan.frontends.python.interpreter.evaluate import Interpreter
@@ -248,7 +249,7 @@ def heirs(interpreter: Interpreter, cls: ClassV) -> list[ClassV]:
         found: list[ClassV] = []
         names = [cls.name]
         for one in names:
-            for match in _DERIVES.finditer(module.data):
+            for match in _derived(module):
                 if one.encode() not in _BASES.findall(match[2]):
                     continue
                 path = module.descend(match.start(1))
@@ -261,6 +262,15 @@ def heirs(interpreter: Interpreter, cls: ClassV) -> list[ClassV]:
                 break
         module.memo[key] = found
     return module.memo[key]  # type: ignore[no-any-return]
+
+
+def _derived(module: Module) -> list[re.Match[bytes]]:
+    """The classes of a module that name what they derive from."""
+    key = ("derived",)
+    if key not in module.memo:
+        places = (word.start() for word in re.finditer(rb"class[ \t]", module.data))
+        module.memo[key] = [match for at in places if (match := _DERIVES.match(module.data, at))]
+    return module.memo[key]  # type: ignore[return-value]
 
 
 _DERIVES = re.compile(rb"\bclass[ \t]+(\w+)[ \t]*\(([^)]*)")
@@ -316,14 +326,12 @@ def _set_by_text(module: Module) -> tuple[bool, frozenset[bytes]]:
     if known is None:
         data = module.data
         any_name, names = False, set[bytes]()
-        for match in _SETTERS.finditer(data) if b"attr" in data else ():
+        for match in matches(_SETTERS, data, b"attr"):
             quoted = _QUOTED.findall(match[1])
             names.update(quoted)
             any_name = any_name or not quoted or any(sign in match[1] for sign in (b"+", b"f'", b'f"', b"%"))
-        if b"patch" in data:
-            names.update(_PATCHED.findall(data))
-        if b".__" in data or b"vars(" in data:
-            any_name = any_name or _DICTS.search(data) is not None
+        names.update(match[1] for match in matches(_PATCHED, data, b"patch"))
+        any_name = any_name or any(matches(_DICTS, data, b"__dict__", b".__", b"vars("))
         known = module.memo[key] = (any_name, frozenset(names))
     return known  # type: ignore[return-value]
 

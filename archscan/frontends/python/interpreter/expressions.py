@@ -62,6 +62,7 @@ from archscan.frontends.python.interpreter.values import (
 from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import oneline, operands, string_parts, text, walk
+from archscan.sources.lines import matches
 
 if TYPE_CHECKING:
     from archscan.frontends.python.interpreter.evaluate import Interpreter
@@ -473,14 +474,10 @@ def _is_given(module: Module, name: bytes) -> bool:
     """Whether a module stores to an attribute of that name: of something outside it may be any."""
     key = ("given", name)
     if key not in module.memo:
-        module.memo[key] = (
-            any(
-                not match[1].startswith((b"self.", b"cls."))
-                for match in _GIVEN.finditer(module.data)
-                if match[2] == name
-            )
-            if b"." + name + b" = " in module.data
-            else False
+        module.memo[key] = any(
+            not match[1].startswith((b"self.", b"cls."))
+            for match in matches(_GIVEN, module.data, b"." + name + b" = ")
+            if match[2] == name
         )
     return bool(module.memo[key])
 

@@ -15,6 +15,7 @@ from archscan.frontends.python.source.scopes import Scope
 from archscan.frontends.python.source.segments import Cut, Piece, cut
 from archscan.frontends.python.source.syntax import Pieces, parse, path_to
 from archscan.model.facts import Origin
+from archscan.sources.lines import matches
 from archscan.sources.text import Changed, Text
 
 _GLOBAL = re.compile(rb"\n[ \t]+global[ \t]+([\w, \t]+)")
@@ -22,7 +23,7 @@ _GLOBAL = re.compile(rb"\n[ \t]+global[ \t]+([\w, \t]+)")
 
 # What changes names of a module behind the back of its statements, by the word that a fast search finds.
 _DOUBTS = (
-    (b"exec", re.compile(rb"(?<![\w.])(?:exec|eval|execfile)\s*\("), "exec(…)"),
+    (b"exec", re.compile(rb"(?<![\w.])exec(?:file)?\s*\("), "exec(…)"),
     (
         b"globals()",
         re.compile(
@@ -125,7 +126,7 @@ class Module:
     def doubts(self) -> tuple[str, ...]:
         """What in the module may change any of its names without naming it."""
         data = self.data
-        return tuple(words for word, pattern, words in _DOUBTS if word in data and pattern.search(data))
+        return tuple(words for word, pattern, words in _DOUBTS if any(matches(pattern, data, word)))
 
     @property
     def left_out(self) -> tuple[Piece, ...]:

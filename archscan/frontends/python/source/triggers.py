@@ -44,7 +44,6 @@ _TRIGGER = re.compile(
     rb"|arch_(?:int|num|number|str|id|list|version)|get_sm(?:_(?!count)\w+)?|.*ARCH_LIST.*|sm_(?:arch|ver|num|number|int|str)|(?i:(?:\w+_)?sm_version)"
 )
 LONGEST = 2000  # bytes of a line that is looked at
-_OVERLONG = re.compile(rb"[^\n]{%d}" % (LONGEST + 1))
 _NOISE = re.compile(rb"[ \t]*(?:#|import\b|from\b|class\b|\"\"\"|logger\.|@cute|@triton|print\()")
 _NOISE_WORDS = re.compile(rb"cute\.arch\.")
 _PROSE = re.compile(rb"[ \t]*[rRbBuU]?\Z")
@@ -75,7 +74,7 @@ def triggers(data: bytes) -> tuple[int, ...]:
 
 def overlong(data: bytes) -> tuple[int, ...]:
     """Where lines begin that hold such a word and are too long to be looked at: tables, code in a text."""
-    if _OVERLONG.search(data) is None:
+    if not _has_overlong(data):
         return ()
     found = []
     for start in sorted(_line_starts(data)):
@@ -84,6 +83,17 @@ def overlong(data: bytes) -> tuple[int, ...]:
         if end - start > LONGEST and any(is_trigger(m.group()) for m in _WORD.finditer(data, start, end)):
             found.append(start)
     return tuple(found)
+
+
+def _has_overlong(data: bytes) -> bool:
+    """Whether some line is too long, from one line's end to the last within reach: a pattern would try every byte."""
+    start = 0
+    while len(data) - start > LONGEST:
+        end = data.rfind(b"\n", start, start + LONGEST + 1)
+        if end < 0:
+            return True
+        start = end + 1
+    return False
 
 
 def _prose(data: bytes) -> list[tuple[int, int]]:
