@@ -160,6 +160,33 @@ def test_a_hollow_kernel_and_the_gate_in_its_source(
     assert paired == ([] if advice == "investigate" else [("a.cu", 2)])
 
 
+@pytest.mark.parametrize(
+    ("renamed", "severity", "said"),
+    [
+        (
+            b"_Z15traps_below_900Pi",
+            "low",
+            "traps_below_900: empty on sm_120, code on sm_90a (1 of 2 instantiations; the",
+        ),
+        (b"_Z15other_below_900Pi", "medium", "other_below_900: empty on sm_120, code on sm_90a"),
+    ],
+)
+def test_a_kernel_of_which_other_instantiations_work(
+    capsysbinary: Out, tmp_path: Path, renamed: bytes, severity: str, said: str
+) -> None:
+    """The sample's empty kernel, called as if it were an overload of one that works."""
+    name = b"_Z16hollow_from_1200Pf"
+    images = [
+        (arch, (SAMPLES / file).read_bytes().replace(name + b"\0", renamed + b"\0\0"))
+        for arch, file in (("sm_120a", "abi8_cuda129_sm_120a.cubin"), ("sm_90a", "abi7_sm_90a.cubin"))
+    ]
+    path = tmp_path / "made.so"
+    path.write_bytes(library() + container(*images))
+    (found,) = findings(capsysbinary, "sm_120", path, code=0)
+    assert (found["rule"], found["severity"]) == ("hollow-kernel", severity)
+    assert found["related"][0]["message"].startswith(said)
+
+
 def test_code_of_desktop_parts_on_a_tegra_chip_is_contested(capsysbinary: Out, tmp_path: Path) -> None:
     """Library and build agree: sources disagree whether 8.6 code loads on 8.7; PTX and the chip's own code do."""
     path = FIXTURES / "missing-image" / "bad_older.fatbin"  # sm_75 + sm_86, sm_75

@@ -555,7 +555,7 @@ def test_a_row_is_opened(capsysbinary: Out, tmp_path: Path) -> None:
     install(site_of(tmp_path), "one", files)
     found = row(document(capsysbinary, tmp_path, "sm120", "one"), "one")
     assert found["state"] == "fails" and found["kernels_without_code"] == 0
-    assert sum(found["by_severity"].values()) == 2 and found["by_severity"]["high"] >= 1
+    assert found["by_severity"] == {"high": 1}  # its library stands in the row
     said = text(capsysbinary, "--prefix", tmp_path, "-t", "sm120", "one")
     assert said.index("nothing loads on sm_120") < said.index("k.cu:2") and "[missing-image]" in said
     page = text(capsysbinary, "--prefix", tmp_path, "-t", "sm120", "-f", "html", "one")

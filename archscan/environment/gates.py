@@ -55,8 +55,15 @@ def with_gates(rows: Sequence[Row], remembered: Remembered, scan: Scan | None) -
     found = []
     for row in rows:
         gates = remembered.of(row.installed, scan) if row.installed.path in asked else None
-        found.append(replace(row, gates=gates) if gates is not None else row)
+        found.append(row if gates is None else replace(row, gates=gates, do=_do(row, gates)))
     return tuple(found)
+
+
+def _do(row: Row, gates: Gates) -> str:
+    """What to do once the gates are known: of a package that compiles when it is used they decide."""
+    if row.first_use is None or row.state is not State.UNKNOWN:
+        return row.do
+    return f"see what is shut: archscan env {row.installed.name}" if gates.shut or gates.jit[1] else "nothing"
 
 
 def may_have_gates(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -80,17 +87,17 @@ def own_paths(one: Installed) -> tuple[str, ...]:
 
 
 def gates_of(report: Report) -> Gates:
-    """What a scan says, counted."""
+    """What a scan says of sources, counted; of libraries only their idle kernels: their images stand in the row."""
     severities: dict[str, int] = {}
     hollow = 0
     for finding in report.findings:
-        if finding.listed:
+        if finding.listed and finding.binary is None:
             severities[finding.severity.value] = severities.get(finding.severity.value, 0) + 1
         if finding.binary is not None and finding.rule in _IDLE:
             hollow += dict(finding.binary.kernels).get(_IDLE[finding.rule], 0)
     jit = [chain for chain in report.chains if any(step.layer == "jit" for step in chain.steps)]
-    shut = sum(any(step.state == "shut" for step in chain.steps) for chain in jit)
-    worst = [finding for finding in report.findings if finding.listed][:_MOST_TOLD]
+    shut = sum(any(step.layer == "jit" and step.state == "shut" for step in chain.steps) for chain in jit)
+    worst = [finding for finding in report.findings if finding.listed and finding.binary is None][:_MOST_TOLD]
     told = (Told(f.severity.value, f.rule, f"{f.path}:{f.place.line}", f.message) for f in worst)
     return Gates(severities, hollow, (len(jit) - shut, shut), tuple(told))
 

@@ -154,11 +154,12 @@ def hollow(view: Loaded, found: Sequence[Idle]) -> Said:
     idle, others = parted(found, view.selection.sm)
     if not idle:
         return _left("hollow", Consequence.SILENT_NOOP, "does nothing", "do nothing", others, view)
+    partly = all(one.alike for one in idle)  # other instantiations work: these may well be for nobody
     return Said(
         about="hollow",
         consequence=Consequence.SILENT_NOOP,
-        severity=Level.MEDIUM,
-        score=72,
+        severity=Level.LOW if partly else Level.MEDIUM,
+        score=45 if partly else 72,
         advice=Advice.INVESTIGATE,
         message=f"{these_kernels(idle)} {does(idle)} nothing on {name} and {works(idle)} on {_works_on(idle)}",
         happens=Note("when it is launched there: nothing is written, no error is reported"),
@@ -241,14 +242,21 @@ def _working(idle: Iterable[Idle]) -> frozenset[int]:
 
 def _listed(idle: Sequence[Idle], view: Loaded) -> tuple[str, ...]:
     """Each kernel, with what it does where. Kernels of one name differ in their template arguments."""
-    by_name: dict[tuple[str, str, str], int] = {}
+    by_name: dict[tuple[str, str, str, int], int] = {}
     for one in idle:
-        key = (plain(one.name), one.nature, names(one.works))
+        key = (plain(one.name), one.nature, names(one.works), one.alike)
         by_name[key] = by_name.get(key, 0) + 1
     return tuple(
-        f"{name}: {nature} on {view.selection.name}, code on {works}" + (f" ({number} of them)" if number > 1 else "")
-        for (name, nature, works), number in by_name.items()
+        f"{name}: {nature} on {view.selection.name}, code on {works}{_how_many(number, alike)}"
+        for (name, nature, works, alike), number in by_name.items()
     )
+
+
+def _how_many(number: int, alike: int) -> str:
+    """Of how many instantiations that is true: a template of which others work is gated by its arguments."""
+    if alike:
+        return f" ({number} of {number + alike} instantiations; the others work)"
+    return f" ({number} of them)" if number > 1 else ""
 
 
 def _works_on(idle: Sequence[Idle]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from archscan.binary.names import plain
 from archscan.binary.sass import CODE, TRAP
 from archscan.judge.binaries.loaded import Loaded
 from archscan.judge.binaries.reading import HOLLOW, SUSPECT
@@ -20,6 +21,7 @@ class Idle:
     nature: str
     image: Image  # that the target gets
     works: tuple[Image, ...]  # that do something
+    alike: int = 0  # instantiations of the same template that do something on the target
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ def kernels_of(view: Loaded, known: Mapping[tuple[str, int], Kernels]) -> Kernel
     """The kernels of a library for the target; `known` are those that were read."""
     count: Counter[str] = Counter({"code": 0, "hollow": 0, "trap": 0, "absent": 0})
     idle: list[Idle] = []
+    working: list[str] = []
     unread: dict[str, None] = {}
     here: set[str] = set()
     elsewhere: set[str] = set()
@@ -64,8 +67,12 @@ def kernels_of(view: Loaded, known: Mapping[tuple[str, int], Kernels]) -> Kernel
                 count["hollow" if nature in HOLLOW else "trap"] += 1
             elif nature == CODE:
                 count["code"] += 1
+                working.append(name)
         elsewhere.update(name for _, natures in peers for name, nature in natures.items() if nature == CODE)
     count["absent"] = len(elsewhere - here)
+    if idle:
+        alike = Counter(plain(name) for name in working)
+        idle = [replace(one, alike=alike[plain(one.name)]) for one in idle]
     return KernelCount(
         tuple(one for one in idle if one.nature in HOLLOW),
         tuple(one for one in idle if one.nature == TRAP),
