@@ -83,8 +83,10 @@ def read_strings(library: Library) -> bytes:
     try:
         with _opened(unread) as file:
             places = constants(file.view().read)
-            view = file.view()
-            return b"".join(view.read(start, min(length, _MOST_STRINGS)) for start, length in places)
+            view, found = file.view(), bytearray()
+            for start, length in places:
+                found += view.read(start, min(length, _MOST_STRINGS - len(found)))
+            return bytes(found)
     except _BROKEN:
         return b""
 
