@@ -31,11 +31,13 @@ def env_html(judged: Sequence[Judged]) -> str:
     words = {"title": f"This environment on {gpus}", "version": __version__}
     for key, text in words.items():
         template = template.replace(f"<!--{key}-->", html.escape(visible(text)))
-    return template.replace("<!--environments-->", "\n".join(_environment(one) for one in judged))
+    several = len(judged) > 1
+    return template.replace("<!--environments-->", "\n".join(_environment(one, several) for one in judged))
 
 
-def _environment(one: Judged) -> str:
-    parts = [f"<h2>{_text(one.selection.name)}</h2>", _list(header(one))]
+def _environment(one: Judged, several: bool) -> str:
+    parts = [f"<h2>{_text(one.selection.name)}</h2>"] if several else []
+    parts.append(_list(header(one)))
     for title, rows in sections(one):
         parts += [f"<h3>{_text(title)}</h3>", *(_row(row, one) for row in rows)]
     return "\n".join([*parts, _list(footer(one))])
