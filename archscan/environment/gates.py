@@ -87,13 +87,13 @@ def own_paths(one: Installed) -> tuple[str, ...]:
 
 
 def gates_of(report: Report) -> Gates:
-    """What a scan says of sources, counted; of libraries only their idle kernels: their images stand in the row."""
+    """What a scan says of sources, counted; of libraries only the idle kernels: images stand in the row."""
     severities: dict[str, int] = {}
     hollow = 0
     for finding in report.findings:
         if finding.listed and finding.binary is None:
             severities[finding.severity.value] = severities.get(finding.severity.value, 0) + 1
-        if finding.binary is not None and finding.rule in _IDLE:
+        if finding.binary is not None and finding.listed and finding.rule in _IDLE:
             hollow += dict(finding.binary.kernels).get(_IDLE[finding.rule], 0)
     jit = [chain for chain in report.chains if any(step.layer == "jit" for step in chain.steps)]
     shut = sum(any(step.layer == "jit" and step.state == "shut" for step in chain.steps) for chain in jit)

@@ -86,11 +86,11 @@ class Gates:
     worst: tuple[Told, ...] = ()  # the first of its findings
 
     def in_words(self, target: str) -> str:
-        """`gates: 2 high, 5 medium; 12 of 40 JIT modules are shut`."""
+        """`gates: 2 high, 5 medium; 12 JIT modules are shut`."""
         levels = [(level, self.by_severity.get(level, 0)) for level in ("high", "medium", "low")]
         said = ", ".join(f"{number:,} {level}" for level, number in levels if number) or f"none shuts {target} out"
-        total = sum(self.jit)
-        return f"gates: {said}" + (f"; {self.jit[1]:,} of {total:,} JIT modules are shut" if self.jit[1] else "")
+        shut = f"{self.jit[1]:,} JIT module{' is' if self.jit[1] == 1 else 's are'} shut"
+        return f"gates: {said}" + (f"; {shut}" if self.jit[1] else "")
 
     @property
     def shut(self) -> bool:
