@@ -211,6 +211,9 @@ def test_metadata_by_others() -> None:
     found = header(f"Name: X.y\nversion: 1.2\n{needs}\nName: z", "other-9.dist-info")
     assert (found.name, found.version) == ("X.y", "1.2")
     assert (found.requires, found.pins) == (("torch", "c", "d"), (("torch", "2.9.0"),))
+    licence = "License: Some\n        \n        1. name: x\f\n        \n"
+    found = header(f"Name: a\r\n{licence}Requires-Dist: b\n\nRequires-Dist: no\n", "a.dist-info")
+    assert (found.name, found.requires) == ("a", ("b",))
     found = header("", "some_name-1.0.dist-info")
     assert (found.name, found.version) == ("some_name", "1.0")
     assert normalised("Some__Name.x") == "some-name-x"

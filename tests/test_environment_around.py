@@ -151,11 +151,12 @@ def test_versions_that_were_not_built_for_each_other(
     install(site, "torch", {"torch/a.so": library("sm_120")}, installed)
     install(site, "one", {"one/_C.so": library("sm_120")}, requires=(needs,))
     install(site, "python-only", {"p.py": ""}, requires=("torch==1.0",))
+    install(site, "sources", {"s/k.cu": ""}, requires=(needs,))
     found = document(capsysbinary, tmp_path, "--target", "sm120")
     assert row(found, "python-only")["conflicts"] == []
     version = needs.partition("==")[2].strip(")")
     said = [f"needs torch=={version}, and {installed} is installed"] if conflict else []
-    assert row(found, "one")["conflicts"] == said
+    assert row(found, "one")["conflicts"] == row(found, "sources")["conflicts"] == said
 
 
 @pytest.mark.parametrize(

@@ -184,9 +184,9 @@ def header(text: str, file: str) -> Installed:
     name = version = ""
     requires: dict[str, str] = {}
     specs: dict[str, str] = {}
-    for line in text.splitlines():
-        if not line.strip():
-            break  # the description follows
+    for line in text.split("\n"):
+        if not line.rstrip("\r"):
+            break  # the description follows; an empty line of a licence is indented
         key, _, value = line.partition(":")
         value = value.strip()
         if key.lower() == "name" and not name:

@@ -27,7 +27,7 @@ def rows(stock: Stock, asked: Question) -> tuple[Row, ...]:
     """Every distribution, the worst first."""
     order = list(State)
     found = [_row(shelf, stock, asked) for shelf in stock.shelves]
-    with_code = frozenset(row.installed.key for row in found if row.state is not State.NO_CODE)
+    with_code = frozenset(row.installed.key for row in found if row.state is not State.NO_CODE or row.installed.cuda)
     said = conflicts(stock, with_code, asked.machine, asked.catalog)
     installed = [shelf.installed for shelf in stock.shelves]
     found = [
