@@ -584,6 +584,10 @@ def test_gates_are_scanned_once_and_told_in_every_row(capsysbinary: Out, tmp_pat
         "no GPU code in libraries, and gates in its sources",
     ]
     assert "--gates" not in said
+    assert [name for name in ("one", "sources", "clean") if f"do: see what is shut: archscan env {name}" in said] == [
+        "one",
+        "sources",
+    ]
     assert text(capsysbinary, *asked) == said  # remembered
     found = document(capsysbinary, tmp_path)
     assert [row(found, name)["by_severity"] for name in ("one", "clean", "pure")] == [{"high": 1}, {}, {}]

@@ -60,10 +60,11 @@ def with_gates(rows: Sequence[Row], remembered: Remembered, scan: Scan | None) -
 
 
 def _do(row: Row, gates: Gates) -> str:
-    """What to do once the gates are known: of a package that compiles when it is used they decide."""
-    if row.first_use is None or row.state is not State.UNKNOWN:
-        return row.do
-    return f"see what is shut: archscan env {row.installed.name}" if gates.shut or gates.jit[1] else "nothing"
+    """What to do once the gates are known, where nothing else is to be done first."""
+    if row.state is State.NO_CODE or row.do == "nothing" or (row.first_use is not None and row.state is State.UNKNOWN):
+        shut = gates.shut or gates.jit[1] > 0
+        return f"see what is shut: archscan env {row.installed.name}" if shut else row.do and "nothing"
+    return row.do
 
 
 def may_have_gates(rows: Sequence[Row]) -> tuple[Row, ...]:

@@ -138,7 +138,7 @@ def _entries(found: Sequence[Row], one: Judged, width: int) -> list[str]:
         said = [one_line(row.says)] if row.says else []
         said += [imported(row)] if row.use is not None and row.use.files else []
         said += [row.gates.in_words(one.selection.name)] if row.gates is not None else []
-        brief = row.state is State.WORKS and row.first_use is None
+        brief = row.state is State.WORKS and row.first_use is None and row.do == "nothing"
         said += [f"do: {one_line(row.do)}"] if row.do and not brief else []
         lines += _beside(f"  {name}", said, room, width)
     return lines
