@@ -8,7 +8,7 @@ import pytest
 from report_samples import HEADER, LIST, header_finding, list_finding, options, sample
 
 from archscan.model.finding import Advice, Capability, Consequence, Finding, Level, Problem, Reach
-from archscan.model.gate import Layer, Related, Role
+from archscan.model.gate import Kind, Layer, Related, Role
 from archscan.model.report import Chain, Report, Step
 from archscan.reporting import render
 from archscan.reporting.features import Feature, features, row, to_open, today
@@ -42,6 +42,7 @@ def one(found: tuple[Feature, ...]) -> Feature:
 NORM = header_finding(2, (3, 4), 92)
 MAJORS = replace(list_finding(), severity=Level.MEDIUM)
 LISTING = moved(MAJORS, "aot.py", Layer.BUILD, severity=Level.HIGH, consequence=Consequence.LOAD_ERROR)
+LISTING = replace(LISTING, gate=replace(LISTING.gate, kind=Kind.BUILD_FLAG))
 
 
 def test_a_chain_is_as_bad_as_what_is_met_first() -> None:
@@ -60,6 +61,13 @@ def test_a_list_for_the_ahead_of_time_build_alone_is_low() -> None:
     feature = one(features(report([replace(LISTING, chain="c1")], chained(LISTING))))
     assert feature.severity is Level.LOW
     assert today(feature).endswith("; it is still compiled at first use")
+
+
+def test_a_list_of_images_leaves_nothing_to_compile_at_first_use() -> None:
+    images = replace(LISTING, gate=replace(LISTING.gate, kind=Kind.BUILD_LIST))
+    feature = one(features(report([replace(images, chain="c1")], chained(images))))
+    assert feature.severity is Level.HIGH
+    assert "first use" not in today(feature)
 
 
 def test_what_is_right_first_opens_nothing() -> None:

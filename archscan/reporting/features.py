@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from archscan.model.finding import Advice, Capability, Finding, Level, Problem, Reach
-from archscan.model.gate import Layer
+from archscan.model.gate import Kind, Layer
 from archscan.model.report import Chain, Report, Step
 from archscan.reporting.plain import HAPPENS, NOTHING_TO_OPEN, opening, risk, said
 from archscan.reporting.words import few
@@ -38,7 +38,7 @@ class Feature:
     shut: tuple[Finding, ...]  # in the order in which they bite, those of other features included
     met: Finding  # what the target meets first
     lanes: tuple[Lane, ...]
-    is_listing: bool = False  # only an ahead-of-time build leaves it out
+    is_listing: bool = False  # only an ahead-of-time build leaves it out: a flag around a call, not a list of images
     is_right: bool = False  # what the target meets first is right as it is
     also: tuple[str, ...] = ()  # further features that the same gate shuts
 
@@ -142,7 +142,8 @@ def _of_chain(chain: Chain, found: Mapping[str, Finding], own: list[Finding], is
         and not first
         and not inside
         and all(f.gate.layer is Layer.BUILD for f in own)
-        and bool(listing),
+        and bool(listing)
+        and all(f.gate.kind is Kind.BUILD_FLAG for f in listing),
         is_right=bool(closed),
     )
 

@@ -103,10 +103,10 @@ def verb(finding: Finding) -> str:
 
 def opening(finding: Finding) -> str:
     """What opening the gate takes and risks: `only together with lines 288, 353; high risk: reports disagree`."""
+    if finding.binary is not None and len(finding.risk.reasons) > 1:
+        return one_line(finding.risk.reasons[1].text)  # what happens, then what helps
     if finding.advice in UNCOUNTED or finding.problem is Problem.OVER_ADMITTED:
         return takes(finding)
-    if finding.advice is Advice.WIDEN_SAFE:
-        return risk(finding)
     return f"{takes(finding)}; {risk(finding)}"
 
 
