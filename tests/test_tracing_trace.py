@@ -164,8 +164,12 @@ def test_two_versions_differ_by_what_opened(make: Callable[..., tuple[Report, li
 @pytest.mark.parametrize(
     ("layer", "capability", "expected"),
     [
-        (Layer.JIT, Capability.CANNOT, "not to be opened: what it makes could not run (kernel.cu:2)"),
-        (Layer.PREPROCESSOR, Capability.CANNOT, "open these together: kernel.cu:2,9"),  # its other side is right
+        (Layer.JIT, Capability.CANNOT, "nothing to open: what it makes could not run (kernel.cu:2)"),
+        (
+            Layer.PREPROCESSOR,
+            Capability.CANNOT,
+            "nothing to open: it cannot run what is behind kernel.cu:2; shut besides: kernel.cu:9",
+        ),
         (
             Layer.PREPROCESSOR,
             Capability.UNKNOWN,

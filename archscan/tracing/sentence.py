@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archscan.model.finding import Capability
+from archscan.model.finding import Advice, Capability
 from archscan.model.gate import Layer
 from archscan.tracing.states import SHUT, UNKNOWN, GateState
 
@@ -19,13 +19,10 @@ def sentence(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...]
         return "; ".join([f"let in on the way, and shut in what is built: {_places(closed)}", *remarks])
     parts = [_verdict(shut, len(run))]
     barred = [s for s in shut if s.gate.layer not in _COMPILED and _capability(s) is Capability.CANNOT]
-    unsure = [s for s in opening if s.gate.layer in _COMPILED and _capability(s) is Capability.UNKNOWN]
     if barred:
-        parts.append(f"not to be opened: what it makes could not run ({_places(barred)})")
-    elif opening and unsure:
-        parts.append(f"to open: {_places(opening)}; of {_places(unsure)} nothing says that it would run")
+        parts.append(f"nothing to open: what it makes could not run ({_places(barred)})")
     elif opening:
-        parts.append(f"open {'these together' if len(opening) > 1 else 'this one'}: {_places(opening)}")
+        parts += _advised(opening)
     elif shut:
         parts.append("nothing to open: what is shut is right as it is")
     if opening and len(opening) < len(shut):
@@ -41,6 +38,25 @@ def sentence(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...]
 
 def _capability(state: GateState) -> Capability | None:
     return state.finding.capability if state.finding is not None else None
+
+
+def _advised(opening: list[GateState]) -> list[str]:
+    """What to open together; of a chain with a gate that must stay shut, or of which nothing is known, only where."""
+    lacking = [s for s in opening if _capability(s) is Capability.CANNOT]
+    if lacking:
+        others = [s for s in opening if s not in lacking]
+        rest = [f"shut besides: {_places(others)}"] if others else []
+        return [f"nothing to open: it cannot run what is behind {_places(lacking)}", *rest]
+    unknown = [s for s in opening if s.finding and s.finding.advice is Advice.INVESTIGATE]
+    unknown = [s for s in unknown if s.gate.layer is not Layer.BUILD] or (unknown if unknown == opening else [])
+    if unknown:
+        known = [s for s in opening if s not in unknown]
+        rest = [f"shut besides: {_places(known)}"] if known else []
+        return [f"not known what opening would do: {_places(unknown)}", *rest]
+    unsure = [s for s in opening if s.gate.layer in _COMPILED and _capability(s) is Capability.UNKNOWN]
+    if unsure:
+        return [f"to open: {_places(opening)}; of {_places(unsure)} nothing says that it would run"]
+    return [f"open {'these together' if len(opening) > 1 else 'this one'}: {_places(opening)}"]
 
 
 def _verdict(shut: list[GateState], total: int) -> str:
