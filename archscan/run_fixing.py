@@ -31,6 +31,8 @@ def run_fix(given: Mapping[str, Any]) -> int:
         raise UserError("--clear-caches goes with --write or --apply", "caches are stale only once files are changed")
     if (given["on_gpu"] or given["harness"]) and not (given["verify"] and given["on_gpu"]):
         raise UserError("--on-gpu and --harness go with --verify", "archscan fix --verify --on-gpu --harness FILE")
+    if given["apply"]:
+        _check_apply(given)
     journal = Journal()
     _say_unfinished(journal, given["write"] or given["apply"])
     if given["apply"]:
@@ -59,6 +61,16 @@ def run_fix(given: Mapping[str, Any]) -> int:
     if given["clear_caches"]:
         _say(f"cleared {size(commands.clear_caches(outcome.caches))} of stale caches")
     return outcome.exit_code
+
+
+def _check_apply(given: Mapping[str, Any]) -> None:
+    """Nothing if a plan is written as it is; UserError for what would choose from it, or check it again."""
+    for name in ("rule", "chain", "path", "family", "widen", "verify"):
+        if given[name]:
+            hint = (
+                f"the plan says what is written: make one with `archscan fix --{name} ... --format json -o plan.json`"
+            )
+            raise UserError(f"--{name} does not go with --apply", hint)
 
 
 def _on_gpu(outcome: FixOutcome, paths: Sequence[str], given: Mapping[str, Any], report: Report) -> None:

@@ -259,3 +259,16 @@ def test_no_program_is_taken_from_the_current_directory(
     monkeypatch.setenv("PATH", os.pathsep.join((".", str(here), str(here / "bin"))))  # not the current one: PATH counts
     ending = ".EXE" if platform == "win32" else ""
     assert find_tool("nvcc") == str(here / "bin" / f"nvcc{ending}")
+
+
+@pytest.mark.parametrize(
+    "option", ["--rule=upper-bound-gate", "--path=*.cu", "--chain=x", "--family", "--widen", "--verify"]
+)
+def test_what_chooses_edits_does_not_go_with_a_plan(run: Run, option: str) -> None:
+    Path("a.cu").write_bytes(GATE)
+    assert run("fix", "--target", "sm120", "--unsafe", "--format", "json", "-o", "../plan.json", ".")[0] == 1
+    code, _, said = run("fix", "--apply", "../plan.json", option)
+    assert code == 2 and f"error: {option.partition('=')[0]} does not go with --apply" in said
+    assert Path("a.cu").read_bytes() == GATE
+    assert run("fix", "--apply", "../plan.json")[0] == 0
+    assert Path("a.cu").read_bytes() != GATE

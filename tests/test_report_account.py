@@ -92,6 +92,8 @@ def test_everything_not_understood_is_counted_by_kind(
     assert {("open.cu", 4), ("broken.py", 2), ("parens.py", 3001), ("wide.py", 1)} <= where
     assert {path for path, _ in where} == {"open.cu", "broken.py", "parens.py", "wide.py", "deep.cu", "CMakeLists.txt"}
     assert document["summary"]["undecided"] == len(document["undecided"])
+    reasons = {one["path"]: one["reason"] for one in document["undecided"]}
+    assert reasons["open.cu"] and reasons["broken.py"]
     text = rows(run(capsys, project))
     told = text["not read"]
     for kind in (

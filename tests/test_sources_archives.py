@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,22 @@ def test_a_wheel_is_read_in_place(tmp_path: Path) -> None:
     assert all(s.disk == "" for s in sources)
     assert discovery.other == 2
     assert list(tmp_path.iterdir()) == [tmp_path / "pkg-1.0-py3-none-any.whl"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "left"),
+    [
+        ("*.cu", ["pkg/c.py", "pkg/third_party/b.cuh"]),
+        ("third_party/", ["pkg/a.cu", "pkg/c.py"]),
+        ("/pkg/c.py", ["pkg/a.cu", "pkg/third_party/b.cuh"]),
+        ("/c.py", ["pkg/a.cu", "pkg/c.py", "pkg/third_party/b.cuh"]),
+    ],
+)
+def test_members_are_excluded_like_files(tmp_path: Path, pattern: str, left: list[str]) -> None:
+    discovery = discover([str(wheel(tmp_path))], replace(SETTINGS, exclude=(pattern,)))
+    assert [source.path for source in discovery.sources] == left
+    skipped = [one for one in discovery.skipped if one.reason == "ignored by --exclude"]
+    assert len(skipped) == 3 - len(left)
 
 
 def test_an_sdist_is_read_in_place(tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ def document(report: Report, all_gates: bool = False) -> dict[str, Any]:
             "condition": u.condition,
             "unknowns": list(u.unknowns),
             "settle": list(u.settle),
+            "reason": u.reason or None,
         }
         for u in report.undecided
     ]

@@ -7,12 +7,13 @@ import posixpath
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from lzma import LZMAError
 
 from archscan.errors import UserError
 from archscan.model.facts import Failed, Origin, Skipped
+from archscan.sources import ignore
 from archscan.sources.kinds import is_archive, is_library, is_source
 from archscan.sources.origins import OWN, Judged, Origins
 from archscan.sources.shown import shown
@@ -40,8 +41,8 @@ class Members:
     other: int = 0
 
 
-def members(disk: str, prefix: str, origins: Origins) -> Members:
-    """The members of an archive.
+def members(disk: str, prefix: str, origins: Origins, exclude: Sequence[str] = ()) -> Members:
+    """The members of an archive; patterns to exclude hold below its top.
 
     Raises UserError if the archive as a whole cannot be read.
     """
@@ -51,6 +52,7 @@ def members(disk: str, prefix: str, origins: Origins) -> Members:
         raise UserError(f"cannot read the archive {shown(disk)}: {error}") from error
     names = {name for name, _, _ in listed}
     stamp = stamp_of(os.stat(disk))
+    excluded = ignore.compiled("", exclude, "--exclude")
     found = Members()
     total = compiled = 0
     for name, size, packed in sorted(listed):
@@ -62,10 +64,13 @@ def members(disk: str, prefix: str, origins: Origins) -> Members:
             else:
                 found.other += 1
             continue
+        if exclude and (why := ignore.on_the_way(excluded, f"/{name}")):
+            found.skipped.append(Skipped(path, why))
+            continue
         total, compiled = (total, compiled + size) if library else (total + size, compiled)
-        why = _refused(name, size, packed, total, compiled)
-        if why:
-            found.failed.append(Failed(path, why))
+        refused = _refused(name, size, packed, total, compiled)
+        if refused:
+            found.failed.append(Failed(path, refused))
             continue
         judged = _judged(name, names, origins)
         root, below = _root(name, names)

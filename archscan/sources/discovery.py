@@ -65,7 +65,7 @@ def _one(path: str, prefix: str, settings: ScanSettings, origins: Origins) -> Di
     if not stat.S_ISREG(status.st_mode):
         return Discovery((), failed=(Failed(shown(path), "not a regular file or directory", True),))
     if is_archive(path):
-        return _archive(path, prefix, origins)
+        return _archive(path, prefix, settings, origins)
     return _file(path, prefix, status, settings)
 
 
@@ -86,11 +86,11 @@ def _directory(path: str, prefix: str, settings: ScanSettings, origins: Origins)
     )
 
 
-def _archive(path: str, prefix: str, origins: Origins) -> Discovery:
+def _archive(path: str, prefix: str, settings: ScanSettings, origins: Origins) -> Discovery:
     from archscan.sources import archives
 
     try:
-        found = archives.members(os.path.abspath(path), prefix + "/" if prefix else "", origins)
+        found = archives.members(os.path.abspath(path), prefix + "/" if prefix else "", origins, settings.exclude)
     except UserError as error:
         return Discovery((), failed=(Failed(shown(path), error.title, True),))
     return Discovery(
