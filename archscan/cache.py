@@ -145,8 +145,15 @@ class Cache:
         return hashed(self._base, *(f"{s.path}\0{s.origin.value}\0{s.below}" for s in sources))
 
     def indexes(self, sources: Sequence[Unread]) -> dict[str, Any]:
-        """The indexes of these paths as they last were, here or in a tree of the same names, by path."""
-        return self._either(self.name(sources), ".index", dict) or {}
+        """The indexes of these paths as they last were, here or in a tree of the same names, by path.
+
+        One of a tree with other contents is no index of a file that has not changed since it was read here.
+        """
+        found: dict[str, Any] = self._either(self.name(sources), ".index", dict) or {}
+        if self._tree is None:
+            return found
+        entries = self._tree.entries
+        return {path: one for path, one in found.items() if path not in entries or entries[path][1] == one.digest}
 
     def _either(self, name: str, suffix: str, kind: type) -> Any:
         """What is kept under this name or under the name that this place had; None if neither is there."""

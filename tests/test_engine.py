@@ -291,6 +291,20 @@ def test_an_edit_within_the_same_time_stamp_is_seen(project: Path) -> None:
     assert scan(project, cached=True) != first
 
 
+def test_two_trees_of_the_same_names_keep_apart(
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "RACY_NS", -(10**12))  # every stamp is old enough to be trusted
+    for version in ("old", "new"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "a.cu").write_text(f"{version}\n")
+    fresh = {version: scan(tmp_path / version).files for version in ("old", "new")}
+    assert fresh["old"] != fresh["new"]
+    for version in ("old", "new", "old", "new"):
+        found = scan(tmp_path / version, cached=True).files
+        assert found == fresh[version], version
+
+
 def test_a_copy_elsewhere_is_known_by_its_content(project: Path, tmp_path: Path, words: list[str]) -> None:
     import shutil
 
