@@ -78,7 +78,11 @@ def run_diff(given: Mapping[str, Any]) -> int:
     given = {**given, "paths": (given["new"],)}
     settings, catalog, selection = _prepared(given)
     difference = diff_report((given["old"],), (given["new"],), selection, catalog, settings.scan())
-    text = dumped(diff_object(difference)) if given["format_"] == "json" else visible_lines(diff_text(difference))
+    text = (
+        dumped(diff_object(difference))
+        if given["format_"] == "json"
+        else visible_lines(diff_text(difference, terminal_width()))
+    )
     write(text, given["output"])
     return 0
 

@@ -19,7 +19,7 @@ from archscan.model.finding import Advice, Capability, Problem, Reach
 from archscan.model.gate import Layer
 from archscan.model.report import Chain, Report, Step
 from archscan.model.settings import JudgeSettings, ScanSettings
-from archscan.tracing.commands import read_code, trace_text, traced
+from archscan.tracing.commands import diff_text, read_code, trace_text, traced
 from archscan.tracing.consumers import with_consumers
 from archscan.tracing.diff import compare
 from archscan.tracing.messages import explain_message
@@ -159,6 +159,39 @@ def test_two_versions_differ_by_what_opened(make: Callable[..., tuple[Report, li
     assert [c.place[0].rpartition("/")[2] for c in difference.of("opened")] == ["ring.py", "ring_reduce.cuh"]
     assert [c.place[0].rpartition("/")[2] for c in compare(new, old).of("closed")] == ["ring.py", "ring_reduce.cuh"]
     assert compare(old, old).changes == ()
+    (group,) = difference.groups
+    assert (group.name, len(group.changes)) == ("ring", 2)
+    text = diff_text(difference)
+    assert text.startswith(f"ring: {group.before} before, {group.now or 'nothing shut'} now\n  opened: shut before")
+    back = diff_text(compare(new, old))
+    assert "more: 2 closed" in back and "less:" not in back
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_counts_of_a_difference_add_up(make: Callable[..., tuple[Report, list[str]]], turned: bool) -> None:
+    gate = "#if __CUDA_ARCH__ {}\n__global__ void k() {{ work(); }}\n#endif\n"
+    old, _ = make(
+        {"stays.cu": gate.format("== 900"), "opens.cu": gate.format("== 900"), "goes.cu": gate.format("== 900")}
+    )
+    new, _ = make(
+        {"stays.cu": gate.format("== 900"), "opens.cu": gate.format(">= 900"), "comes.cu": gate.format("== 800")}
+    )
+    difference = compare(new, old) if turned else compare(old, new)
+    counts = {what: len(difference.of(what)) for what in ("opened", "closed", "undecided", "new", "gone")}
+    assert counts == {"opened": not turned, "closed": turned, "undecided": 0, "new": 1, "gone": 1}
+    less = counts["opened"] + counts["gone"] + counts["undecided"]
+    assert difference.new_shut == difference.old_shut - less + counts["closed"] + counts["new"]
+    text = diff_text(difference)
+    assert "on no chain\n" in text and "1 gate shut before and now" in text
+
+
+def test_a_gate_that_is_undecided_now_is_told_apart(make: Callable[..., tuple[Report, list[str]]]) -> None:
+    old, _ = make({"a.cu": "#if __CUDA_ARCH__ == 900\n__global__ void k() { work(); }\n#endif\n"})
+    hangs = UndecidedGate("a.cu", 1, "__CUDA_ARCH__ == 900", ("LATEST",), ())
+    new = replace(old, findings=(), undecided=(hangs,))
+    assert [change.what for change in compare(old, new).changes] == ["undecided"]
+    assert "less: 1 undecided now" in diff_text(compare(old, new))
+    assert [change.what for change in compare(new, old).changes] == ["closed"]
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,15 @@ from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.model.target import Selection
 from archscan.reporting.words import counted
 from archscan.tracing.code import Code
-from archscan.tracing.diff import Change, Difference, compare, condition
+from archscan.tracing.diff import Change, Difference, Group, compare, condition
 from archscan.tracing.messages import Explanation, explain_message, leading_to
 from archscan.tracing.states import SHUT, GateState, states
 
 _MARKS = {"shut": "x", "open": "o", "unknown": "?", "clean": "."}
 _TITLES = {
     "opened": "opened: shut before, lets it in now",
-    "closed": "closed: let it in before, shut now",
+    "closed": "closed: not shut before, shut now",
+    "undecided": "shut before, undecided now",
     "moved": "moved, still shut",
     "new": "new and shut",
     "gone": "gone with its file",
@@ -253,21 +254,48 @@ def diff_report(
     return compare(*reports)
 
 
-def diff_text(difference: Difference) -> str:
-    """The difference for people: the changes of a kind under one header, lists first."""
+def diff_text(difference: Difference, width: int = 100) -> str:
+    """The difference for people: by chain, what opened first; closed by an account in which the counts add up."""
     lines: list[str] = []
-    for what, title in _TITLES.items():
-        changes = difference.of(what)
-        if changes:
-            lines.append(f"{title} ({len(changes)})")
-            shown = changes[:_MOST_NEW] if what == "new" else changes
-            lines += [line for change in shown for line in _change_lines(change)]
-            if len(shown) < len(changes):
-                lines.append(f"  and {len(changes) - len(shown)} more (--format json has them all)")
-            lines.append("")
+    for group in difference.groups:
+        lines += _wrapped(_group_title(group), "", width)
+        for what, title in _TITLES.items():
+            changes = [change for change in group.changes if change.what == what]
+            if changes:
+                lines.append(f"  {title} ({len(changes)})")
+                shown = changes[:_MOST_NEW] if what == "new" else changes
+                lines += [f"  {line}" for change in shown for line in _change_lines(change)]
+                if len(shown) < len(changes):
+                    lines.append(f"    and {len(changes) - len(shown)} more (--format json has them all)")
+        lines.append("")
+    return "\n".join([*lines, *_counts(difference, width), ""])
+
+
+def _group_title(group: Group) -> str:
+    """`trtllm_comm: shut by 5 of 6 gates before, nothing shut now`."""
+    if not group.name:
+        return "on no chain"
+    before, now = (said or "nothing shut" for said in (group.before, group.now))
+    return f"{group.name}: {before} before, {now} now" if before != now else f"{group.name}: {now}, before and now"
+
+
+def _counts(difference: Difference, width: int) -> list[str]:
+    """How many gates shut the target out before and now, and what makes the difference."""
+    number = {what: len(difference.of(what)) for what in _TITLES}
+    less = [f"{number[what]} {word}" for what, word in _LESS.items() if number[what]]
+    more = [f"{number[what]} {word}" for what, word in _MORE.items() if number[what]]
+    stays = difference.old_shut - sum(number[what] for what in _LESS)
+    moved = f", {number['moved']} of them elsewhere" if number["moved"] else ""
     before = f"{counted(difference.old_shut, 'gate')} shut{'s' if difference.old_shut == 1 else ''}"
-    count = f"{before} {difference.target} out before, {difference.new_shut} now"
-    return "\n".join([*lines, count, ""])
+    lines = [f"{before} {difference.target} out before, {difference.new_shut} now"]
+    lines += [f"less: {', '.join(less)}"] if less else []
+    lines += [f"more: {', '.join(more)}"] if more else []
+    lines += [f"{counted(stays, 'gate')} shut before and now{moved}"] if stays else []
+    return [line for one in lines for line in _wrapped(one, "" if one is lines[0] else "  ", width)]
+
+
+_LESS = {"opened": "opened", "gone": "gone with their file", "undecided": "undecided now"}
+_MORE = {"closed": "closed", "new": "new"}
 
 
 def _change_lines(change: Change) -> Iterable[str]:
@@ -299,7 +327,8 @@ def diff_object(difference: Difference) -> dict[str, Any]:
             **{what: len(difference.of(what)) for what in _TITLES},
         },
         "changes": [
-            {"change": c.what, "list": c.is_list, "old": _side(c.old), "new": _side(c.new)} for c in difference.changes
+            {"change": c.what, "list": c.is_list, "chain": c.chain, "old": _side(c.old), "new": _side(c.new)}
+            for c in difference.changes
         ],
     }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from archscan.model.gate import Gate, Kind
 from archscan.model.report import Report
-from archscan.tracing.states import OPEN, SHUT, GateState, states
+from archscan.tracing.states import OPEN, SHUT, UNKNOWN, GateState, states
 
 _LISTS = frozenset({Kind.KEYWORD_LIST, Kind.ALLOW_LIST, Kind.BUILD_LIST, Kind.TABLE, Kind.WINDOW})
 _Key = tuple[object, ...]
@@ -16,7 +16,7 @@ _Key = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A gate on both sides, or on one. `what`: opened | closed | moved | new | gone."""
+    """A gate on both sides, or on one. `what`: opened | closed | undecided | moved | new | gone."""
 
     what: str
     old: GateState | None
@@ -34,6 +34,24 @@ class Change:
         assert state is not None
         return state.gate.path, state.line
 
+    @property
+    def chain(self) -> str | None:
+        """The chain that the gate is on, where it shuts the target out."""
+        for state in (self.new, self.old):
+            if state is not None and state.finding is not None and state.finding.chain:
+                return state.finding.chain
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The changes on one chain; of those on none (name "") all together."""
+
+    name: str
+    before: str  # "shut by 5 of 6 gates"; "" = nothing of it was shut, or it was not there
+    now: str
+    changes: tuple[Change, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -43,6 +61,7 @@ class Difference:
     changes: tuple[Change, ...]
     old_shut: int  # gates that shut the target out, before and after
     new_shut: int
+    groups: tuple[Group, ...] = ()  # in the order of the chains, those on none last
 
     def of(self, what: str) -> tuple[Change, ...]:
         return tuple(c for c in self.changes if c.what == what)
@@ -60,15 +79,29 @@ def compare(old: Report, new: Report) -> Difference:
     known = {f.path for f in new.facts.files}
     changes += [Change("opened" if s.gate.path in known else "gone", s, None) for s in gone if s.state == SHUT]
     changes += [Change("new", None, s) for s in came if s.state == SHUT]
+    ordered = tuple(sorted(changes, key=lambda c: (_ORDER.index(c.what), not c.is_list, c.place)))
     return Difference(
         new.selection.name,
-        tuple(sorted(changes, key=lambda c: (_ORDER.index(c.what), not c.is_list, c.place))),
+        ordered,
         sum(s.state == SHUT for s in before),
         sum(s.state == SHUT for s in after),
+        tuple(_groups(ordered, old, new)),
     )
 
 
-_ORDER = ("opened", "closed", "moved", "new", "gone")
+_ORDER = ("opened", "closed", "undecided", "moved", "new", "gone")
+
+
+def _groups(changes: tuple[Change, ...], old: Report, new: Report) -> Iterable[Group]:
+    """The changes by chain, those that most changed first."""
+    by_chain: dict[str | None, list[Change]] = {}
+    for change in changes:
+        by_chain.setdefault(change.chain, []).append(change)
+    before, now = ({chain.id: chain for chain in report.chains} for report in (old, new))
+    for chain in sorted(by_chain, key=lambda chain: (chain is None, -len(by_chain[chain]), chain or "")):
+        known = now.get(chain or "") or before.get(chain or "")
+        said = [one[chain].sentence.partition("; ")[0] if chain in one else "" for one in (before, now)]
+        yield Group(known.name if known else "", said[0], said[1], tuple(by_chain[chain]))
 
 
 def _all(report: Report) -> Iterable[GateState]:
@@ -165,6 +198,8 @@ def _conditions(gate: Gate) -> tuple[str, ...]:
 def _changed(old: GateState, new: GateState) -> Change | None:
     if old.state == SHUT and new.state == OPEN:
         return Change("opened", old, new)
+    if old.state == SHUT and new.state == UNKNOWN:
+        return Change("undecided", old, new)
     if old.state != SHUT and new.state == SHUT:
         return Change("closed", old, new)
     if old.state == SHUT and new.state == SHUT and old.gate.path != new.gate.path:
