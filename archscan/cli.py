@@ -154,12 +154,22 @@ _manner = _options(
 )
 
 
+_hyperlinks = click.option(
+    "--hyperlinks",
+    type=_Choice(("auto", "always", "never")),
+    default="auto",
+    show_default=True,
+    help="Places as links that the terminal opens.",
+)
+
+
 @archscan.command(epilog=EXIT_CODES)
 @_target
 @_choosing
 @_reading
 @_showing
 @_manner
+@_hyperlinks
 @_settings_source
 @_paths
 def scan(**given: Any) -> int:

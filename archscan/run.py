@@ -79,6 +79,7 @@ def _memory(given: Mapping[str, Any], paths: Sequence[str], settings: Settings) 
         return None
     beside = [*settings["rules"], *settings["evidence"], *([settings["baseline"]] if settings["baseline"] else [])]
     terminal = {"width": terminal_width(), "color": wants_color(given["color"], given["output"])}
+    terminal["links"] = wants_links(given["hyperlinks"], given["output"])
     merged_settings = {f"setting {entry.setting.key}": entry.value for entry in settings.entries}
     return Memory(paths, settings.scan(), beside, {**given, **merged_settings, **terminal, "output": None})
 
@@ -398,7 +399,7 @@ def _rendered(report: Report, given: Mapping[str, Any], settings: Settings, cata
 
 def render_options(report: Report, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> RenderOptions:
     """How the report is to look, as far as the terminal and the file system have a say."""
-    from archscan.reporting.options import RenderOptions
+    from archscan.reporting.options import RenderOptions, nowhere
     from archscan.reporting.places import Places
 
     places = Places(report.facts, settings["sarif-root"])
@@ -407,6 +408,7 @@ def render_options(report: Report, given: Mapping[str, Any], settings: Settings,
         rules=catalog.rules,
         located=places.located,
         typed=places.typed,
+        address=places.address if wants_links(given.get("hyperlinks", "never"), given["output"]) else nowhere,
         paths=tuple(given.get("paths") or (".",)),
         gpu=_called(report.selection, catalog),
         toolkit=settings["cuda"],
@@ -447,6 +449,16 @@ def wants_color(choice: str, output: str | None) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return output in (None, "-") and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def wants_links(choice: str, output: str | None) -> bool:
+    """Whether places are links: --hyperlinks decides, then NO_COLOR, then whether a terminal that knows them reads."""
+    if choice != "auto":
+        return choice == "always"
+    from archscan.reporting.hyperlinks import is_known_to
+
+    is_read = output in (None, "-") and sys.stdout.isatty()
+    return is_read and not os.environ.get("NO_COLOR") and is_known_to(os.environ)
 
 
 def exit_code(report: Report, fail_on: str) -> int:

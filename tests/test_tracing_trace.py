@@ -17,7 +17,7 @@ from archscan.catalog.types import Catalog
 from archscan.errors import UserError
 from archscan.model.finding import Advice, Capability, Problem, Reach
 from archscan.model.gate import Layer
-from archscan.model.report import Chain, Report, Step
+from archscan.model.report import Chain, Report, Step, UndecidedGate
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.tracing.commands import diff_text, read_code, trace_text, traced
 from archscan.tracing.consumers import with_consumers

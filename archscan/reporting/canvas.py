@@ -9,6 +9,7 @@ import click
 
 from archscan.model.finding import Level
 from archscan.model.report import Report
+from archscan.reporting.hyperlinks import linked
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.words import visible
 
@@ -29,6 +30,10 @@ class Canvas:
     def path(self, path: str) -> str:
         """A reported path as the user typed its beginning."""
         return visible(self.options.typed(path))
+
+    def place(self, path: str, line: int, column: int) -> str:
+        """`path:line:column`, which a terminal that opens links leads to the file."""
+        return linked(f"{self.path(path)}:{line}:{column}", self.options.address(path))
 
     def wrapped(self, head: str, indent: str, text: str) -> list[str]:
         """The lines of `text` behind `head`, later ones behind `indent`; words are never cut."""

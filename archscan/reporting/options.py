@@ -9,6 +9,11 @@ from archscan.catalog.types import Rule
 from archscan.reporting.sources import Sources
 
 
+def nowhere(path: str) -> str:
+    """No address."""
+    return ""
+
+
 def as_reported(path: str) -> str:
     """The path itself."""
     return path
@@ -22,6 +27,7 @@ class RenderOptions:
     rules: Mapping[str, Rule] = field(default_factory=dict)
     located: Callable[[str], str] = as_reported  # reported path -> path below the repository (SARIF, GitHub, GitLab)
     typed: Callable[[str], str] = as_reported  # reported path -> as the user typed it (text)
+    address: Callable[[str], str] = nowhere  # reported path -> what a link in a terminal leads to; "" = no link
     paths: tuple[str, ...] = ()  # the PATHs as typed, for the commands that a report proposes
     gpu: str = ""  # what the target is called: "Blackwell (consumer): RTX PRO 6000, RTX 5090"
     toolkit: str = ""  # the CUDA release assumed

@@ -58,6 +58,13 @@ class Places:
         relative = os.path.relpath(os.path.realpath(disk), root).replace(os.sep, "/")
         return path if relative.startswith("../") else relative
 
+    def address(self, path: str) -> str:
+        """The address of a file on disk; "" of a member of an archive."""
+        from archscan.reporting.hyperlinks import address
+
+        disk = self._disk.get(path)
+        return address(disk) if disk else ""
+
     def sources(self) -> Sources:
         """The bytes of the files, from disk or from the archive they are in."""
         return Sources(lru_cache(maxsize=8)(self._read))

@@ -79,7 +79,7 @@ def _chain_header(block: Block, canvas: Canvas) -> list[str]:
 def _brief(entry: Entry, canvas: Canvas) -> list[str]:
     finding = entry.finding
     more = f" (+{len(entry.others)})" if entry.others else ""
-    place = f"{canvas.path(finding.path)}:{finding.place.line}:{finding.place.column}"
+    place = canvas.place(finding.path, finding.place.line, finding.place.column)
     return [f"{place}: {_title(finding, canvas)}{more}"]
 
 
@@ -95,7 +95,7 @@ def _entry(entry: Entry, canvas: Canvas) -> list[str]:
     if finding.binary is not None:
         lines.append(f"{' ' * margin.width}{canvas.paint('-->', 'blue')} {canvas.path(finding.path)}")
         return [*lines, *_compiled(finding, margin, canvas), *_others(entry, margin, canvas)]
-    where = f"{canvas.path(finding.path)}:{finding.place.line}:{finding.place.column}"
+    where = canvas.place(finding.path, finding.place.line, finding.place.column)
     function = f"  in {visible(finding.function)}" if finding.function else ""
     lines.append(f"{' ' * margin.width}{canvas.paint('-->', 'blue')} {where}{function}")
     if canvas.options.verbosity > 0:
