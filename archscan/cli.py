@@ -128,6 +128,7 @@ _choosing = _options(
     click.option("--context", multiple=True, metavar="WORD", help="What your machine is like: pcie, tp8."),
     click.option("--evidence", multiple=True, metavar="FILE", help="Evidence of your own."),
     click.option("--stdin-filename", metavar="NAME", help="What standard input is called."),
+    click.option("--watch", is_flag=True, help="Scan again whenever a file changes, until interrupted."),
     click.option("--focus", is_flag=True, help="Read the project here, report what touches the PATHs (for hooks)."),
 )
 _showing = _options(

@@ -27,6 +27,18 @@ _MOST_WARNINGS = 10
 
 
 def run_scan(given: Mapping[str, Any]) -> int:
+    """One scan, or with --watch one after each change; the exit code is that of the last."""
+    if not given["watch"]:
+        return _run_once(given)
+    from archscan.watch import watch
+
+    paths = tuple(given["paths"]) or (".",)
+    return watch(
+        given, lambda: _run_once(given), lambda: merged(said(given), paths, given["config"], given["isolated"])
+    )
+
+
+def _run_once(given: Mapping[str, Any]) -> int:
     """Scans, or remembers what the same scan said of the same files; reports and returns the exit code."""
     paths, focus = _focused(given["paths"], given["focus"])
     settings = effective(given, paths)
