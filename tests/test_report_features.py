@@ -125,7 +125,7 @@ def test_what_stands_beside_a_gate_of_a_chain_belongs_to_it() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, "all 2 gates together or none; high risk: the launch succeeds and writes nothing (flashinfer-ai/"),
+        ({}, "both gates together or neither; high risk: the launch succeeds and writes nothing (flashinfer-ai/"),
         ({"capability": Capability.CANNOT}, "nothing to open: griddep-wait cannot run on sm_120"),
         ({"advice": Advice.INVESTIGATE}, "not known for 1 of 2 gates: nothing is measured of what is behind"),
         ({"advice": Advice.INVESTIGATE, "missing": ("a", "b", "c")}, "not known for 1 of 2 gates: nothing is measured"),
@@ -134,6 +134,24 @@ def test_what_stands_beside_a_gate_of_a_chain_belongs_to_it() -> None:
 def test_whether_a_chain_can_be_opened(changes: dict[str, object], expected: str) -> None:
     kernel = replace(NORM, **changes)
     assert to_open(one(features(report([kernel, MAJORS], chained(MAJORS, kernel)))), "sm_120").startswith(expected)
+
+
+def test_three_gates_are_told_as_all() -> None:
+    third = replace(NORM, fingerprint="f3", gate=replace(NORM.gate, place=replace(NORM.gate.place, line=9)))
+    feature = one(features(report([NORM, third, MAJORS], chained(MAJORS, NORM, third))))
+    assert to_open(feature, "sm_120").startswith("all 3 gates together or none; high risk: ")
+
+
+def test_the_header_of_a_chain_names_its_first_places() -> None:
+    second = replace(NORM, fingerprint="f3", group=None)
+    names = ("a.cu:1,2,3,4,5", "b.cu:1", "c.cu:1", "d.cu:1", "e.cu:1")
+    for many, said in ((names[:3], ", ".join(names[:3])), (names, f"{', '.join(names[:3])} and 2 more files")):
+        sentence = f"shut by 9 of 9 gates; open these together: {', '.join(many)}; x is ambiguous"
+        chain = replace(chained(MAJORS, NORM, second), sentence=sentence)
+        text = " ".join(render(report([NORM, second, MAJORS], chain), "text", options()).split())
+        assert f"shut by 9 of 9 gates; open these together: {said}; x is ambiguous" in text
+        whole = " ".join(render(report([NORM, second, MAJORS], chain), "text", options(verbosity=1)).split())
+        assert sentence in whole
 
 
 def test_a_pair_names_its_other_half() -> None:

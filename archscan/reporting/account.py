@@ -30,7 +30,7 @@ def _headline(report: Report, options: RenderOptions, shown: Page) -> Rows:
     if not findings:
         words = "nothing to report"
     else:
-        levels = ", ".join(f"{number} {level.value}" for level, number in by_level(findings))
+        levels = ", ".join(f"{number:,} {level.value}" for level, number in by_level(findings))
         problems = Counter(f.problem for f in findings)
         kinds = ", ".join(f"{problems[p]} {p.value}" for p in Problem if problems[p])
         words = f"{counted(len(findings), 'finding')}: {levels} ({kinds})"
@@ -160,7 +160,7 @@ def verdict_sentence(report: Report, include_leave: bool) -> str:
         seen = sum(len(file.gates) for file in report.facts.files)
         return f"Nothing goes wrong for {name}: {counted(seen, 'gate')} seen, {len(report.undecided)} undecided."
     kinds = Counter(_outcome(f.consequence) for f in shown)
-    parts = [f"{number} {kind}" for kind in _OUTCOMES if (number := kinds[kind])]
+    parts = [f"{number:,} {kind}" for kind in _OUTCOMES if (number := kinds[kind])]
     return f"{counted(len(shown), 'gate')} go{'es' if len(shown) == 1 else ''} wrong for {name}: {', '.join(parts)}."
 
 

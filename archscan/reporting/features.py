@@ -242,4 +242,5 @@ def to_open(feature: Feature, name: str) -> str:
     if len(gates) < 2:
         return opening(gates[0] if gates else feature.met)
     worst = max(gates, key=lambda f: (f.risk.level.rank, f.risk.score))
-    return f"all {len(gates)} gates together or none; {risk(worst)}"
+    together = "both gates together or neither" if len(gates) == 2 else f"all {len(gates)} gates together or none"
+    return f"{together}; {risk(worst)}"

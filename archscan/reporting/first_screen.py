@@ -37,7 +37,7 @@ def first_screen(features: Sequence[Feature], canvas: Canvas) -> list[str]:
     if not told:
         return []
     levels = Counter(f.severity for f in told)
-    kinds = ", ".join(f"{levels[level]} {level.value}" for level in Level if levels[level])
+    kinds = ", ".join(f"{levels[level]:,} {level.value}" for level in Level if levels[level])
     head = f"{counted(len(told), 'feature')} shut, wrong or slow: {kinds}"
     beside = len(head) + 2 + len(_LEGEND) <= options.width
     legend = canvas.paint(_LEGEND, dim=True)

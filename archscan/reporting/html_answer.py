@@ -24,7 +24,7 @@ def answer_markup(features: Sequence[Feature], report: Report, options: RenderOp
     if not told:
         return ""
     levels = Counter(feature.severity for feature in told)
-    kinds = ", ".join(f"{levels[level]} {level.value}" for level in Level if levels[level])
+    kinds = ", ".join(f"{levels[level]:,} {level.value}" for level in Level if levels[level])
     items = [_feature(feature, report, options) for feature in told]
     text = f"<h2>{counted(len(told), 'feature')} shut, wrong or slow: {kinds}</h2><ol>{''.join(items[:MOST])}</ol>"
     if len(told) > MOST:

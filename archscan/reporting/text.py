@@ -39,6 +39,7 @@ _MOST_LISTED = 99
 _TAB = "    "
 _CHANGED = re.compile(r"[+-](?!\+\+ b/|-- a/)")
 _MOST_CHANGED = 6
+_MOST_PLACES = 3
 
 
 def render_text(report: Report, options: RenderOptions) -> str:
@@ -72,8 +73,19 @@ def _chain_header(block: Block, canvas: Canvas) -> list[str]:
     title = f"{visible(block.chain.name)}: {counted(len(findings), 'finding')} in {counted(files, 'file')}"
     lines = [canvas.paint(title, bold=True)]
     if block.chain.sentence:
-        lines += canvas.wrapped("  ", "  ", one_line(block.chain.sentence))
+        sentence = one_line(block.chain.sentence)
+        if canvas.options.verbosity < 1:
+            sentence = "; ".join(_in_short(part) for part in sentence.split("; "))
+        lines += canvas.wrapped("  ", "  ", sentence)
     return [*lines, ""]
+
+
+def _in_short(part: str) -> str:
+    """A part of a chain's sentence with the first of its places; `trace` and -v name all."""
+    words, colon, places = part.partition(": ")
+    files = places.split(", ")
+    more = f" and {len(files) - _MOST_PLACES} more files" if len(files) > _MOST_PLACES else ""
+    return f"{words}{colon}{', '.join(files[:_MOST_PLACES])}{more}"
 
 
 def _brief(entry: Entry, canvas: Canvas) -> list[str]:
@@ -378,7 +390,7 @@ def _left_out(shown: Page, canvas: Canvas) -> list[str]:
     if not shown.left_out:
         return []
     findings = [f for e in shown.left_out for f in (e.finding, *e.others)]
-    levels = ", ".join(f"{number} {level.value}" for level, number in by_level(findings))
+    levels = ", ".join(f"{number:,} {level.value}" for level, number in by_level(findings))
     text = f"… {counted(len(shown.left_out), 'more entry', 'more entries')} ({levels}): --limit 0 shows all of them"
     return [canvas.paint(text, bold=True), ""]
 
