@@ -145,11 +145,11 @@ def test_three_gates_are_told_as_all() -> None:
 def test_the_header_of_a_chain_names_its_first_places() -> None:
     second = replace(NORM, fingerprint="f3", group=None)
     names = ("a.cu:1,2,3,4,5", "b.cu:1", "c.cu:1", "d.cu:1", "e.cu:1")
-    for many, said in ((names[:3], ", ".join(names[:3])), (names, f"{', '.join(names[:3])} and 2 more files")):
+    for many, shown in ((names[:3], ", ".join(names[:3])), (names, f"{', '.join(names[:3])} and 2 more files")):
         sentence = f"shut by 9 of 9 gates; open these together: {', '.join(many)}; x is ambiguous"
         chain = replace(chained(MAJORS, NORM, second), sentence=sentence)
         text = " ".join(render(report([NORM, second, MAJORS], chain), "text", options()).split())
-        assert f"shut by 9 of 9 gates; open these together: {said}; x is ambiguous" in text
+        assert f"shut by 9 of 9 gates; open these together: {shown}; x is ambiguous" in text
         whole = " ".join(render(report([NORM, second, MAJORS], chain), "text", options(verbosity=1)).split())
         assert sentence in whole
 
