@@ -78,9 +78,8 @@ def test_the_action_takes_every_input_through_the_environment() -> None:
 
 
 def test_the_everyday_table_names_options_that_there_are() -> None:
-    rows = [
-        line.split("|")[2] for line in (DOCS / "everyday.md").read_text(encoding="utf-8").splitlines() if "|" in line
-    ]
+    lines = (ROOT / "docs" / "everyday.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("|")[2] for line in lines if "|" in line]
     named = {option for row in rows for option in re.findall(r"--[a-z][a-z-]*[a-z]", row)}
     known = {option for command in cli.archscan.commands.values() for p in command.params for option in p.opts}
     assert len(named) > 20 and named <= known, named - known
