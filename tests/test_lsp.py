@@ -30,8 +30,11 @@ SHUT = "#if __CUDA_ARCH__ == 900\nvoid work();\n#endif\n"
 Script = Callable[[LanguageClient], Awaitable[None]]
 
 
-def play(script: Script, folder: Path | None, state: Path, *arguments: str, **said: Any) -> None:
+def play(script: Script, folder: Path | None, state: Path, *arguments: str, resolves: bool = True, **said: Any) -> None:
     """Runs a script against a fresh server that has a folder open, as Visual Studio Code would."""
+    capabilities = pytest_lsp.client_capabilities("visual-studio-code")
+    if not resolves:
+        capabilities.text_document.code_action.resolve_support = None
 
     @asynccontextmanager
     async def served() -> AsyncIterator[LanguageClient]:
@@ -45,7 +48,7 @@ def play(script: Script, folder: Path | None, state: Path, *arguments: str, **sa
         folders = [lsp.WorkspaceFolder(folder.as_uri(), folder.name)] if folder else None
         await client.initialize_session(
             lsp.InitializeParams(
-                capabilities=pytest_lsp.client_capabilities("visual-studio-code"),
+                capabilities=capabilities,
                 workspace_folders=folders,
                 initialization_options=said or None,
             )
@@ -180,11 +183,16 @@ def test_a_gate_leads_to_what_goes_with_it_and_to_its_chain(example: Path, tmp_p
     play(script, example, tmp_path, target="sm120")
 
 
-def test_a_code_action_opens_a_gate_with_its_halves(example: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("resolves", [True, False])
+def test_a_code_action_opens_a_gate_with_its_halves(example: Path, tmp_path: Path, resolves: bool) -> None:
     async def script(client: LanguageClient) -> None:
         uri = await opened(client, example / HEADER)
-        (fix,) = [a for a in await actions(client, uri, KERNEL) if a.title.startswith("archscan: open")]
-        assert "(unsafe: " in fix.title and not fix.is_preferred
+        (fix,) = [a for a in await actions(client, uri, KERNEL) if "do not report" not in a.title]
+        assert (fix.edit is None) is resolves
+        fix = await client.code_action_resolve_async(fix) if resolves else fix
+        title = client.messages[-1].message if resolves else fix.title
+        assert title.startswith("archscan: open 5 gates for sm_120, ") and "(unsafe: " in title
+        assert not fix.is_preferred
         assert fix.edit is not None
         changed = {}
         for change in fix.edit.document_changes or ():
@@ -199,6 +207,17 @@ def test_a_code_action_opens_a_gate_with_its_halves(example: Path, tmp_path: Pat
         )
         assert changed["comm.py", 27].strip() == "supported_major_versions=[9, 10, 12]"
         assert {name for name, _ in changed} == {"trtllm_allreduce.cuh", "comm.py", "aot.py"}
+
+    play(script, example, tmp_path, resolves=resolves, target="sm120")
+
+
+def test_where_no_edit_is_proven_none_is_made(example: Path, tmp_path: Path) -> None:
+    async def script(client: LanguageClient) -> None:
+        uri = await opened(client, example / HEADER)
+        (fix,) = [a for a in await actions(client, uri, KERNEL) if "do not report" not in a.title]
+        fix.data = {"uri": uri, "fingerprint": "of another run"}
+        assert (await client.code_action_resolve_async(fix)).edit is None
+        assert "no edit of this gate is proven" in client.messages[-1].message
 
     play(script, example, tmp_path, target="sm120")
 

@@ -65,7 +65,7 @@ class Session:
         self._register()
 
     def _register(self) -> None:
-        kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix])
+        kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix], resolve_provider=True)
         table: list[tuple[str, Callable[..., Any], Any]] = [
             (lsp.INITIALIZE, self.initialize, None),
             (lsp.SHUTDOWN, self.shutdown, None),
@@ -76,6 +76,7 @@ class Session:
             (lsp.TEXT_DOCUMENT_DEFINITION, self.definition, None),
             (lsp.TEXT_DOCUMENT_REFERENCES, self.references, None),
             (lsp.TEXT_DOCUMENT_CODE_ACTION, self.actions, kinds),
+            (lsp.CODE_ACTION_RESOLVE, self.resolve, None),
         ]
         for name, answer, options in table:
             self.server.feature(name, options)(
@@ -146,7 +147,7 @@ class Session:
         """Says once why there is no answer."""
         text = f"{refused.title}; {refused.hint}" if refused.hint else refused.title
         if text != self._complained:
-            self.server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, f"archscan: {text}"))
+            self._show(lsp.MessageType.Error, f"{_TITLE}: {text}")
         self._complained = text
 
     def _publish(self, uri: str) -> None:
@@ -207,8 +208,41 @@ class Session:
             return []
         first, last = params.range.start.line + 1, params.range.end.line + 1
         here = [told for told in page.told if told.spot.line <= last and first <= told.spot.end_line]
-        found = [action for told in here for action in await self._fixes(uri, told)]
+        if self._resolves():
+            found = [self._promised(uri, told) for told in here if told.has_fix]
+        else:
+            found = [action for told in here for action in await self._fixes(uri, told)]
         return [*found, *(action for told in here for action in self._comments(uri, told))]
+
+    def _resolves(self) -> bool:
+        """Whether the client asks for an edit once it is chosen: a proof evaluates the project again."""
+        document = self.server.client_capabilities.text_document
+        support = document.code_action.resolve_support if document and document.code_action else None
+        return support is not None and "edit" in support.properties
+
+    def _promised(self, uri: str, told: Told) -> lsp.CodeAction:
+        return lsp.CodeAction(
+            f"{_TITLE}: edit this gate, and what has to change with it (proven when chosen)",
+            kind=lsp.CodeActionKind.QuickFix,
+            diagnostics=[self._diagnostic(told)],
+            data={"uri": uri, "fingerprint": told.fingerprint},
+        )
+
+    async def resolve(self, action: lsp.CodeAction) -> lsp.CodeAction:
+        """The action with its edit; without one, the reason is shown."""
+        data = action.data if isinstance(action.data, dict) else {}
+        uri, fingerprint = str(data.get("uri", "")), str(data.get("fingerprint", ""))
+        told = next((one for one in self._pages.get(uri, NOTHING).told if one.fingerprint == fingerprint), None)
+        found = await self._fixes(uri, told) if told is not None and action.edit is None else []
+        for made in found:
+            action.edit = made.edit
+            self._show(lsp.MessageType.Info if made.is_preferred else lsp.MessageType.Warning, made.title)
+        if action.edit is None:
+            self._show(lsp.MessageType.Info, f"{_TITLE}: no edit of this gate is proven, so none is made")
+        return action
+
+    def _show(self, kind: lsp.MessageType, text: str) -> None:
+        self.server.window_show_message(lsp.ShowMessageParams(kind, text))
 
     def _comments(self, uri: str, told: Told) -> Iterator[lsp.CodeAction]:
         if told.comment is None:
