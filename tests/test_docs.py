@@ -81,5 +81,10 @@ def test_the_everyday_table_names_options_that_there_are() -> None:
     lines = (ROOT / "docs" / "everyday.md").read_text(encoding="utf-8").splitlines()
     rows = [line.split("|")[2] for line in lines if "|" in line]
     named = {option for row in rows for option in re.findall(r"--[a-z][a-z-]*[a-z]", row)}
-    known = {option for command in cli.archscan.commands.values() for p in command.params for option in p.opts}
+    known = {
+        option
+        for command in cli.archscan.commands.values()
+        for p in command.params
+        for option in (*p.opts, *p.secondary_opts)
+    }
     assert len(named) > 20 and named <= known, named - known

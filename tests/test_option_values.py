@@ -80,6 +80,7 @@ WRONG: list[tuple[list[str], str, str]] = [
     ([*SCAN, "--evidence", "none.yaml", "."], "none.yaml: cannot be read", "YAML"),
     ([*SCAN, "--evidence", "", "."], "'evidence' cannot be ''", ""),
     ([*SCAN, "--format", "jsn", "."], "--format cannot be 'jsn'", "did you mean 'json'?"),
+    ([*SCAN, "--hyperlinks", "nevr", "."], "--hyperlinks cannot be 'nevr'", "did you mean 'never'?"),
     ([*SCAN, "--color", "allways", "."], "--color cannot be 'allways'", "did you mean 'always'?"),
     ([*SCAN, "--limit", "-1", "."], "-1 is not in the range", "--help"),
     ([*SCAN, "--sarif-root", "csr", "."], "'sarif-root' cannot be 'csr'", "did you mean 'csrc'?"),
