@@ -11,7 +11,7 @@ import yaml
 from archscan.catalog.types import Catalog, MacroFacts
 from archscan.frontends.protocol import Context
 from archscan.frontends.python import PythonFrontEnd
-from archscan.frontends.python.source.triggers import triggers
+from archscan.frontends.python.source.triggers import triggers, words
 from archscan.model.facts import FileFacts, Source
 from archscan.model.gate import Does, Gate, Kind, Layer
 from archscan.model.settings import ScanSettings
@@ -562,7 +562,7 @@ def test_words_in_docstrings_and_comments_ask_for_nothing() -> None:
         'def f(x):\n    """If the major version is 9:\n    sm_90 only."""\n    # if major == 9:\n    return x\n'
         "def g(major):\n    return major >= 9\n"
     )
-    found = triggers(text.encode())
+    found = triggers(text.encode(), words(text.encode()))
     assert {text.encode()[:at].count(b"\n") for at in found} == {5, 6}
 
 

@@ -40,7 +40,8 @@ def test_an_object_made_here_has_its_class_s_defaults() -> None:
             if major * 10 + minor < SPEC.min_sm:
                 raise RuntimeError("too old")
         """
-    (gate,) = gates(text)
+    bound, gate = gates(text)
+    assert (bound.kind, bound.place.line, yes(bound)) == (Kind.WINDOW, 7, {90, 100, 103, 110, 120, 121})
     assert yes(gate) == {50, 75, 80, 86, 89}
 
 

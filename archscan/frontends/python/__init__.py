@@ -21,10 +21,10 @@ from archscan.frontends.python.source.triggers import (
     compiling,
     holders,
     is_asked,
-    may_hold_gates,
     mentions,
     overlong,
     triggers,
+    words,
 )
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Origin, Source
@@ -53,14 +53,14 @@ class PythonFrontEnd:
     def index(self, source: Source, context: Context) -> PythonIndex:
         """Where a file may ask for the architecture; of most files only what they import."""
         data = source.data
-        asking = may_hold_gates(data)
-        found = triggers(data) if asking else ()
+        asking = words(data)
+        found = triggers(data, asking)
         return PythonIndex(
             path=source.path,
             text=Text.of(data, source.disk if source.stays else ""),
             triggers=found,
             deciding=tuple(sorted({*found, *compiling(data)})),
-            overlong=overlong(data) if asking else (),
+            overlong=overlong(data, asking),
             mentions=mentions(data, found),
             asks=asks(data, found),
             holders=holders(data, found),

@@ -28,6 +28,7 @@ _CAPABILITY = re.compile(
 )
 _MAJOR = re.compile(r"^_*(?:(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)_?)*major$", re.IGNORECASE)
 _MINOR = re.compile(r"^_*(?:(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)_?)*minor$", re.IGNORECASE)
+_AMBIGUOUS = re.compile(r"^_*cap$", re.IGNORECASE)  # of a video as well: cv2.VideoCapture
 _BUILD = re.compile(r"^has_sm_?(\d{2,3})([afx]?)(?:_\w+)?$")
 _PREDICATE = re.compile(
     r"^_*(?:is|has|use|device_is)_(?:nvidia_)?(?:cuda_)?sm_?(\d{2,3})([afx]?)(?:_?(?:supported|family|device|gpu))?$"
@@ -99,7 +100,7 @@ class Knowledge:
         if value is None:
             return None
         source = text(assigned)
-        if (_MAJOR.match(name) or _MINOR.match(name)) and not _DEVICE.search(source):
+        if (_MAJOR.match(name) or _MINOR.match(name) or _AMBIGUOUS.match(name)) and not _DEVICE.search(source):
             return None
         return None if _OTHER.search(source) and not _ASKS.search(source) else value
 

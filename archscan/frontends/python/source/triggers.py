@@ -1,28 +1,10 @@
-"""Where a Python file may ask for the architecture: a substring filter first, then words."""
+"""Where a Python file may ask for the architecture: the words that carry a capability, in code."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from functools import lru_cache
-
-# Searched one after the other in lower case: a regular expression with alternatives takes ten times as long.
-_NEEDLES = (b"apabilit", b"shared_mem", b"compute_", b"lackwell", b"hopper", b"ampere", b"gencode")
-# A pattern that begins with a plain text is found as fast as the text.
-_SM = re.compile(rb"sm(?:_[189va]|[189]|(?<=e_sm)|(?<=[nx]_sm)=|(?<= sm) |(?<=get_sm))")
-_PATTERNS = (
-    _SM,
-    re.compile(rb"cc(?<![a-z0-9]cc)s?(?![a-z0-9])"),
-    re.compile(rb"arch(?:_list|(?<![a-z0-9]arch)(?<!cute\.arch))"),
-    re.compile(rb"major(?:(?<=supported_major)|(?<![a-z0-9]major)s?(?![a-z0-9_]))"),
-    re.compile(rb"support(?:s_|_)pdl"),
-    re.compile(rb"cap(?<![a-z0-9]cap)(?![a-z0-9_])"),
-)
-# Those that alone make a file worth reading; `cc` and `arch` stand in half of all words.
-_TELLING = (
-    *_NEEDLES, b"_pdl", b"major", b"cap[",
-    b" cc ", b"_cc", b"(cc", b" arch ", b"_arch", b" arch)", b"arch_", b".arch ", b"arch =", b"\"arch\"",
-)  # fmt: skip
 
 _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
 # What is handed to a compiler by name, or at the head of its command line.
@@ -33,6 +15,7 @@ _RETURNED = re.compile(rb"\breturn (\w+)\(")
 _TOP = re.compile(rb"\n(?=[^\s])")
 _FAR = 4000  # bytes: what is farther from a definition is not asked for it
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_SPACED = bytes(c if (chr(c).isalnum() and c < 128) or c == 0x5F else 0x20 for c in range(256))
 _TRIGGER = re.compile(
     rb"(?i:.*(?:capabilit|compute_cap|supported_major|blackwell|hopper|(?-i:[Aa]mpere|AMPERE)|gencode|supports?_pdl).*"
     rb"|_*(?:is|has)_ada)"
@@ -43,46 +26,47 @@ _TRIGGER = re.compile(
     rb"|sm|archs?|arches|ARCHS?|ARCHES|.*_(?:arch|archs|ARCH|ARCHS|ARCHES|sm)"
     rb"|arch_(?:int|num|number|str|id|list|version)|get_sm(?:_(?!count)\w+)?|.*ARCH_LIST.*|sm_(?:arch|ver|num|number|int|str)|(?i:(?:\w+_)?sm_version)"
 )
+# What each of these words has in it: most have none, and the pattern above takes ten times as long to say so
+_STEM = re.compile(rb"(?i)ap|sm|cc|ar|ajor|compute|blackwell|hopper|ampere|gencode|pdl|ada")
+_PLAIN: set[bytes] = set()  # words that are known to be none of these
+_MOST_KNOWN = 1 << 18
 LONGEST = 2000  # bytes of a line that is looked at
-_NOISE = re.compile(rb"[ \t]*(?:#|import\b|from\b|class\b|\"\"\"|logger\.|@cute|@triton|print\()")
-_NOISE_WORDS = re.compile(rb"cute\.arch\.")
+_NOISE = re.compile(rb"[ \t]*(?:#|import\b|from\b)")  # comments, and lines that only give names
 _PROSE = re.compile(rb"[ \t]*[rRbBuU]?\Z")
 
 
-def may_hold_gates(data: bytes) -> bool:
-    """Whether the file names anything that has to do with an architecture."""
-    lowered = data.lower()
-    return _SM.search(lowered) is not None or any(word in lowered for word in _TELLING)
+def words(data: bytes) -> frozenset[bytes]:
+    """The words of a file that may carry the target or ask for it."""
+    met = frozenset(data.translate(_SPACED).split()) - _PLAIN
+    found = frozenset(word for word in met if _STEM.search(word) is not None and is_trigger(word))
+    if len(_PLAIN) < _MOST_KNOWN:
+        _PLAIN.update(met - found)
+    return found
 
 
-def triggers(data: bytes) -> tuple[int, ...]:
-    """Byte offsets of the words that may belong to a gate."""
+def triggers(data: bytes, asking: frozenset[bytes]) -> tuple[int, ...]:
+    """Byte offsets of these words in code, in order: not in a comment, a docstring or an import."""
     found: list[int] = []
-    prose = iter(_prose(data))
-    first, last = next(prose, (0, 0))
-    for start in sorted(_line_starts(data)):
-        while start >= last and last:
-            first, last = next(prose, (0, 0))
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
-        if first <= start < last or end - start > LONGEST or _NOISE.match(data, start, end):
+    prose = _prose(data) if asking else []
+    starts = [first for first, _ in prose]
+    for at in sorted(at for word in asking for at in occurrences(data, word)):
+        start = data.rfind(b"\n", 0, at) + 1
+        end = data.find(b"\n", at)
+        inside = bisect_right(starts, at) - 1
+        if inside >= 0 and at < prose[inside][1]:
             continue
-        if not _NOISE_WORDS.search(data, start, end):
-            found += [m.start() for m in _WORD.finditer(data, start, end) if is_trigger(m.group())]
+        if (end if end >= 0 else len(data)) - start <= LONGEST and not _NOISE.match(data, start, at):
+            found.append(at)
     return tuple(found)
 
 
-def overlong(data: bytes) -> tuple[int, ...]:
+def overlong(data: bytes, asking: frozenset[bytes]) -> tuple[int, ...]:
     """Where lines begin that hold such a word and are too long to be looked at: tables, code in a text."""
-    if not _has_overlong(data):
+    if not asking or not _has_overlong(data):
         return ()
-    found = []
-    for start in sorted(_line_starts(data)):
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
-        if end - start > LONGEST and any(is_trigger(m.group()) for m in _WORD.finditer(data, start, end)):
-            found.append(start)
-    return tuple(found)
+    starts = {data.rfind(b"\n", 0, at) + 1 for word in asking for at in occurrences(data, word)}
+    ends = {start: data.find(b"\n", start) for start in starts}
+    return tuple(sorted(s for s, end in ends.items() if (end if end >= 0 else len(data)) - s > LONGEST))
 
 
 def _has_overlong(data: bytes) -> bool:
@@ -119,19 +103,6 @@ def _prose(data: bytes) -> list[tuple[int, int]]:
 def is_trigger(word: bytes) -> bool:
     """Whether an identifier may carry the target or ask for it."""
     return _TRIGGER.fullmatch(word) is not None
-
-
-def _line_starts(data: bytes) -> set[int]:
-    """Where the lines begin that hold one of the needles."""
-    lowered = data.lower()
-    starts = {lowered.rfind(b"\n", 0, m.start()) + 1 for pattern in _PATTERNS for m in pattern.finditer(lowered)}
-    for needle in _NEEDLES:
-        at = lowered.find(needle)
-        while at >= 0:
-            starts.add(lowered.rfind(b"\n", 0, at) + 1)
-            end = lowered.find(b"\n", at)
-            at = lowered.find(needle, end) if end >= 0 else -1
-    return starts
 
 
 def compiling(data: bytes) -> tuple[int, ...]:
