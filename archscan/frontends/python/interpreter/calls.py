@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.annotations import returned_object
-from archscan.frontends.python.interpreter.classes import attribute, evaluated, mro, row
+from archscan.frontends.python.interpreter.classes import any_row, attribute, evaluated, mro, row
 from archscan.frontends.python.interpreter.frames import MISSING, Frame, Lazy, Outcome
 from archscan.frontends.python.interpreter.lanewise import common_to, items_of, logical, truth_of
 from archscan.frontends.python.interpreter.operations import (
@@ -593,6 +593,9 @@ def _method(
     if isinstance(method.owner, DictV):
         if method.name == "get" and args:
             default = args[1] if len(args) > 1 else None
+            found = any_row(interpreter, method.owner, args[0], default) if isinstance(args[0], Unknown) else MISSING
+            if found is not MISSING:
+                return found
             return interpreter.lanes.lift(lambda k: row(interpreter, method.owner, k, default), args[0])
         return _of_dict(interpreter, method, unknown)
     if isinstance(method.owner, PatternV) and f"re.{method.name}" in _MATCHERS and args:

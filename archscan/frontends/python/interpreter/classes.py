@@ -35,6 +35,7 @@ from archscan.frontends.python.interpreter.values import (
     is_constant,
     is_mutable,
     is_nested,
+    one_of,
     set_once,
 )
 from archscan.frontends.python.source.modules import Module
@@ -130,6 +131,17 @@ def row(interpreter: Interpreter, table: DictV, key: Value, default: Value) -> V
         if any(not isinstance(one, bool) for one, _ in lanes.groups(hit)):
             unsure, maybe = True, ("table",)
     return lanes.merge([*parts, (Unknown(("table",)) if unsure else default, left)])
+
+
+def any_row(interpreter: Interpreter, table: DictV, key: Unknown, *default: Value) -> Value:
+    """The value of a table under a key that nobody can tell: one of its rows, or the default."""
+    if table.open or key.arch or not 0 < len(table.rows) <= _FEW_ROWS:
+        return MISSING
+    found = one_of([*(evaluated(interpreter, value) for _, value in table.rows), *default], key.names)
+    return MISSING if isinstance(found, Unknown) else found
+
+
+_FEW_ROWS = 8
 
 
 def evaluated(interpreter: Interpreter, value: Value) -> Value:

@@ -14,6 +14,7 @@ from archscan.frontends.python.interpreter.aliases import spoiled
 from archscan.frontends.python.interpreter.branches import combine, taken
 from archscan.frontends.python.interpreter.calls import outcome_of, variable
 from archscan.frontends.python.interpreter.classes import (
+    any_row,
     attribute,
     class_member,
     evaluated,
@@ -350,13 +351,9 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if holder is None or isinstance(holder, (SetV, IterV)):
         return Unknown((oneline(node, 60),), depends(holder), lost=True)
     key = interpreter.evaluate(index, frame)
-    given = _given_by_class(interpreter, holder, key)
+    given = _given_for(interpreter, holder, key)
     if given is not MISSING:
         return given
-    if isinstance(holder, Unknown) and isinstance(key, str) and not holder.lost:
-        seeded = interpreter.seed(key)
-        if seeded is not None:
-            return Capability(True) if isinstance(seeded, Capability) else seeded
     if _is_environment(holder):
         return variable(interpreter, key, MISSING, frame.module)
     if isinstance(holder, PropertiesV) and isinstance(key, str):  # triton's are a dict
@@ -367,10 +364,16 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     return value
 
 
-def _given_by_class(interpreter: Interpreter, holder: Value, key: Value) -> Value:
-    """What an object's or a class's own way gives for a key; MISSING if it has none."""
+def _given_for(interpreter: Interpreter, holder: Value, key: Value) -> Value:
+    """What an object, a class, or something that nobody can tell gives for a key; MISSING if that is not known."""
     if isinstance(holder, ClassV):
         return class_item(interpreter, holder, key)
+    if isinstance(holder, DictV) and isinstance(key, Unknown):
+        return any_row(interpreter, holder, key)
+    if isinstance(holder, Unknown) and isinstance(key, str) and not holder.lost:
+        seeded = interpreter.seed(key)
+        if seeded is not None:
+            return Capability(True) if isinstance(seeded, Capability) else seeded
     return sent(interpreter, holder, "__getitem__", (key,))
 
 

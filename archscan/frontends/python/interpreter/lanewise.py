@@ -27,6 +27,7 @@ from archscan.frontends.python.interpreter.values import (
     Maybe,
     MemberV,
     ModuleV,
+    OneOf,
     SetV,
     Split,
     Unknown,
@@ -36,6 +37,7 @@ from archscan.frontends.python.interpreter.values import (
     depends,
     encode,
     is_constant,
+    one_of,
     unite,
 )
 
@@ -107,6 +109,8 @@ def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
             return Unknown(v.names, v.arch)
         if isinstance(v, Maybe):
             return assume((v.value is None) is wanted, v.names, v.default)
+        if isinstance(v, OneOf):
+            return one_of(((one is None) is wanted for one in v.values), v.names)
         if isinstance(v, InstanceV) and not v.made:
             return Unknown((v.cls.name,))
         if isinstance(v, FuncV) and v.doubt:

@@ -17,6 +17,7 @@ from archscan.frontends.python.interpreter.values import (
     Lanes,
     ListV,
     Maybe,
+    OneOf,
     PropertiesV,
     SetV,
     Unknown,
@@ -25,6 +26,7 @@ from archscan.frontends.python.interpreter.values import (
     depends,
     doubted,
     is_constant,
+    one_of,
     unite,
 )
 
@@ -51,7 +53,8 @@ def preferred(alternatives: list[tuple[Value, tuple[str, ...]]], asking: Sequenc
     if all(type(v) is type(first) and (v is first or (is_constant(v) and v == first)) for v in values):
         return first
     names = unite(*(n for _, n in alternatives))
-    return doubted(_preferred(values, names, asking), names)
+    found = _preferred(values, names, asking)
+    return found if isinstance(found, OneOf) else doubted(found, names)
 
 
 def _preferred(values: list[Value], names: tuple[str, ...], asking: Sequence[int]) -> Value:
@@ -79,7 +82,7 @@ def _preferred(values: list[Value], names: tuple[str, ...], asking: Sequence[int
     known = [v for v in telling if not isinstance(v, Unknown)]
     if len(known) == 1 and not is_constant(known[0]):
         return known[0]
-    return Unknown(names, any(depends(v) for v in values))
+    return one_of(values, names)
 
 
 def _holds_text(value: Value) -> bool:
@@ -127,6 +130,8 @@ def _unless_stopped(value: Value, stop: bool) -> Value:
 def truthy(value: Value) -> Value:
     if isinstance(value, Unknown):
         return value.text or value
+    if isinstance(value, OneOf):
+        return one_of((truthy(one) for one in value.values), value.names)
     if isinstance(value, Maybe):
         inner_truth = truthy(value.value)
         return inner_truth if isinstance(inner_truth, Unknown) else Maybe(inner_truth, value.names, value.default)

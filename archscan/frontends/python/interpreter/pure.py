@@ -25,6 +25,7 @@ from archscan.frontends.python.interpreter.values import (
     IterV,
     ListV,
     Maybe,
+    OneOf,
     PartialV,
     SetV,
     Split,
@@ -79,7 +80,7 @@ def applied(
 
 def _is_guarded(value: Value) -> bool:
     groups = value.groups if isinstance(value, Split) else ((value, 0),)
-    return any(isinstance(one, (Unknown, Maybe)) for one, _ in groups)
+    return any(isinstance(one, (Unknown, Maybe, OneOf)) for one, _ in groups)
 
 
 def _on(interpreter: Interpreter, call: Callable[[int], Value], mask: int) -> list[tuple[Value, int]]:

@@ -23,6 +23,7 @@ from archscan.frontends.python.interpreter.values import (
     ExternalV,
     IterV,
     Maybe,
+    OneOf,
     SetV,
     Split,
     Unknown,
@@ -218,7 +219,7 @@ class _Replay:
 
     def _told(self, value: Value, live: int) -> Value:
         for one, mask in self.interpreter.lanes.groups(value):
-            if mask & live and (isinstance(one, (Unknown, Maybe, IterV)) or not _is_told(one)):
+            if mask & live and (isinstance(one, (Unknown, Maybe, OneOf, IterV)) or not _is_told(one)):
                 raise GiveUpError
         return value
 

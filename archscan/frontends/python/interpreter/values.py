@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,14 @@ class Maybe:
     value: Value
     names: tuple[str, ...]
     default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of several constants: which of them hangs on the unknown conditions `names`."""
+
+    values: tuple[Value, ...]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +236,7 @@ def _identity(value: Value) -> object:
     return (kind, value) if kind in _COMPARED or is_constant(value) else id(value)
 
 
-_COMPARED = _PLAIN | {Unknown, Maybe, ExternalV, Capability}
+_COMPARED = _PLAIN | {Unknown, Maybe, OneOf, ExternalV, Capability}
 
 
 class Lanes:
@@ -303,7 +312,7 @@ class Lanes:
             kind = type(v)
             if kind is Split or (isinstance(v, tuple) and not is_constant(v)):
                 split, plain = True, False
-            elif kind is Unknown or kind is Maybe:
+            elif kind is Unknown or kind is Maybe or kind is OneOf:
                 plain = False
         if plain:
             return operation(*values)
@@ -326,8 +335,37 @@ def is_text(value: Value) -> bool:
     return isinstance(value, str) or (isinstance(value, Split) and all(isinstance(v, str) for v, _ in value.groups))
 
 
+def one_of(values: Iterable[Value], names: tuple[str, ...]) -> Value:
+    """One of several values: the value if they are the same, unknown if they are no constants or too many."""
+    found: list[Value] = []
+    for value in values:
+        if not any(type(value) is type(one) and value == one for one in found):
+            found.append(value)
+    if len(found) == 1:
+        return found[0]
+    told = all(is_constant(one) and not is_mutable(one) for one in found) and len(found) <= _MOST_VALUES
+    if not told or any(isinstance(one, bool) for one in found):
+        return Unknown(names, any(depends(one) for one in found))
+    return OneOf(tuple(found), names)
+
+
+_MOST_VALUES = 8
+
+
+def _of_each(operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
+    """What an operation gives for whichever of the values that some items may have."""
+    names = unite(*(item.names for item in items if type(item) is OneOf))
+    ways = list(itertools.product(*(item.values if type(item) is OneOf else (item,) for item in items)))
+    if len(ways) > _MOST_VALUES**2:
+        return Unknown(names, arch)
+    found = one_of((_guarded(operation, way, arch) for way in ways), names)
+    return replace(found, arch=True) if arch and isinstance(found, Unknown) else found
+
+
 def _guarded(operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
     names: tuple[str, ...] = ()
+    if any(type(item) is OneOf for item in items):
+        return _of_each(operation, items, arch)
     plain = items
     default = False
     if any(type(item) is Maybe for item in items):
