@@ -343,3 +343,20 @@ def test_what_one_of_several_overloads_uses_is_in_doubt(tmp_path: Path) -> None:
     assert not [f for f in found.values() if f.problem is Problem.OVER_ADMITTED]
     found = _found(tmp_path, "sm_75", "run.cu", OVERLOADS.split("\n", 3)[3])  # without the first
     assert [f.features for f in found.values() if f.problem is Problem.OVER_ADMITTED] == [("mma-bf16",)]
+
+
+STUBS = """\
+#include <cuda_runtime.h>
+FORM void load(float* y) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.mbarrier_init.release.cluster;");
+#else
+  __trap();
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(("form", "severity"), [("__global__", "high"), ("__device__ inline", "medium")])
+def test_a_helper_that_traps_on_older_chips_is_no_harm_that_is_seen(form: str, severity: str, tmp_path: Path) -> None:
+    assert _found(tmp_path, "sm_89", "load.cu", STUBS.replace("FORM", form))[3].severity.value == severity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archscan.judge.weighed import Advised, Weighed
-from archscan.model.finding import Advice, Consequence, Intent, Level, Problem
+from archscan.model.finding import Advice, Consequence, Intent, Level, Problem, Relation
 from archscan.model.gate import Kind
 
 LEVELS = {
@@ -34,6 +34,8 @@ def severity_of(weighed: Weighed, advised: Advised) -> Level:
         level = least(level, Level.LOW)  # only where plain code is built for a chip that has a suffix
     elif case.problem is Problem.OVER_ADMITTED:
         level = least(level, Level.MEDIUM)  # nothing says that the default way leads there
+    if weighed.is_helper and weighed.relation is Relation.OLDER:
+        level = least(level, Level.MEDIUM)  # made for newer chips, and nobody sees who would call it on this one
     if weighed.unbuilt and case.problem is Problem.EXCLUDED:
         level = least(level, Level.MEDIUM)  # a list refuses before that
     if _is_optional(weighed):

@@ -14,7 +14,6 @@ from archscan.judge.needs.images import loaded, named_images
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.verdicts import Why
 from archscan.judge.weighed import Advised, Weighed
-from archscan.model.facts import SiteKind
 from archscan.model.finding import Consequence
 from archscan.model.gate import Does, Kind, Layer
 
@@ -212,16 +211,6 @@ def _is_ladder(weighed: Weighed) -> bool:
 _FEW = 2  # rungs that are no ladder
 
 
-def _has_no_kernel(weighed: Weighed) -> bool:
-    """Whether compiled code neither stands in a kernel nor holds one: a helper, and nobody sees who would call it."""
-    case = weighed.case
-    gate, body = case.gate, case.arm.body if case.arm is not None else None
-    if gate.layer not in COMPILED or (gate.scope is not None and gate.scope.is_kernel):
-        return False
-    kernels = (s.place.line for s in case.file.sites if s.kind is SiteKind.KERNEL)
-    return body is None or not any(body.line <= line <= body.end_line for line in kernels)
-
-
 CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "wrong-today": _wrong_today,
     "half-shut": lambda weighed: _half_shut(weighed) is not None,
@@ -236,7 +225,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "sources-cannot": lambda weighed: False,
     "other-families": _other_families,
     "code-of-families": _code_of_families,
-    "no-kernel": _has_no_kernel,
+    "no-kernel": lambda weighed: weighed.is_helper,
     "one-chip": _for_one_chip,
     "ladder": _is_ladder,
     "no-branch": _no_branch,

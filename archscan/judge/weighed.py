@@ -11,8 +11,10 @@ from archscan.judge.branches import Branch
 from archscan.judge.capability import Capable
 from archscan.judge.cases import Case
 from archscan.judge.chips import numbered
+from archscan.judge.needs.features import COMPILED
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.relation import relation_of
+from archscan.model.facts import SiteKind
 from archscan.model.finding import Advice, Consequence, Intent, Level, Relation
 from archscan.model.target import Selection
 
@@ -53,6 +55,15 @@ class Weighed:
         known = sorted(self.catalog.architectures)
         at = known.index(sm)
         return re.search(numbered(sm), asked) is not None or not taken & {*known[at - 1 : at], *known[at + 1 : at + 2]}
+
+    @cached_property
+    def is_helper(self) -> bool:
+        """Whether compiled code neither stands in a kernel nor holds one: nobody sees who would call it."""
+        gate, body = self.case.gate, self.case.arm.body if self.case.arm is not None else None
+        if gate.layer not in COMPILED or (gate.scope is not None and gate.scope.is_kernel):
+            return False
+        kernels = (s.place.line for s in self.case.file.sites if s.kind is SiteKind.KERNEL)
+        return body is None or not any(body.line <= line <= body.end_line for line in kernels)
 
     @cached_property
     def relation(self) -> Relation | None:
