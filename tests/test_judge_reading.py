@@ -360,3 +360,18 @@ FORM void load(float* y) {
 @pytest.mark.parametrize(("form", "severity"), [("__global__", "high"), ("__device__ inline", "medium")])
 def test_a_helper_that_traps_on_older_chips_is_no_harm_that_is_seen(form: str, severity: str, tmp_path: Path) -> None:
     assert _found(tmp_path, "sm_89", "load.cu", STUBS.replace("FORM", form))[3].severity.value == severity
+
+
+ASKED = """\
+import torch
+
+def stages():
+    cc = torch.cuda.get_device_capability()
+    return [2, 3, 4] if cc in ((8, 0), MORE(9, 0), (10, 0), (10, 1), (10, 3), (10, 7), (11, 0)) else [2, 1]
+"""
+
+
+@pytest.mark.parametrize(("more", "advice"), [("(8, 7), ", Advice.LEAVE), ("", Advice.INVESTIGATE)])
+def test_those_let_in_may_be_who_has_the_memory(more: str, advice: Advice, tmp_path: Path) -> None:
+    (finding,) = _found(tmp_path, "sm_120", "stages.py", ASKED.replace("MORE", more)).values()
+    assert finding.advice is advice

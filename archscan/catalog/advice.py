@@ -29,6 +29,7 @@ CIRCUMSTANCES = (
     "other-families",  # every entry is an `a` or `f` image of another family
     "code-of-families",  # what is let in are `a` or `f` targets of other families alone
     "no-kernel",  # compiled code that neither stands in a kernel nor holds one
+    "less-memory",  # who is let in are exactly the chips with more shared memory, whatever their numbers
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
     "ladder",  # the target misses a rung for each of many chips
     "no-branch",  # no branch of the build makes the entry

@@ -11,6 +11,7 @@ from archscan.judge.cases import LISTS
 from archscan.judge.chips import chips_named, products_named
 from archscan.judge.needs.features import COMPILED
 from archscan.judge.needs.images import loaded, named_images
+from archscan.judge.needs.limits import OPT_IN, limit
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.verdicts import Why
 from archscan.judge.weighed import Advised, Weighed
@@ -187,6 +188,22 @@ def _code_of_families(weighed: Weighed) -> bool:
     return bool(let_in) and all(t.suffix and not {t.sm, *chips[t.sm].family} & own for t in let_in)
 
 
+def _has_less_memory(weighed: Weighed) -> bool:
+    """Whether those let in are exactly the chips with more shared memory, though their numbers are no range."""
+    shut, catalog = weighed.case.shut, weighed.catalog
+    if shut is None or weighed.case.gate.layer not in (Layer.PYTHON, Layer.HOST):
+        return False
+    memory = {sm: limit(catalog, sm, OPT_IN) or 0 for sm in catalog.architectures if sm >= _OLDEST}
+    large = catalog.universe.sms(shut.missed.own or shut.missed.yes) & memory.keys()
+    small = memory.keys() - large
+    if not large or not small or min(memory[sm] for sm in large) <= max(memory[sm] for sm in small):
+        return False
+    return any(min(large) < sm < max(large) for sm in small)
+
+
+_OLDEST = 75  # that nvcc 13 compiles for
+
+
 def _for_one_chip(weighed: Weighed) -> bool:
     """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family."""
     shut, gate = weighed.case.shut, weighed.case.gate
@@ -226,6 +243,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "other-families": _other_families,
     "code-of-families": _code_of_families,
     "no-kernel": lambda weighed: weighed.is_helper,
+    "less-memory": _has_less_memory,
     "one-chip": _for_one_chip,
     "ladder": _is_ladder,
     "no-branch": _no_branch,
