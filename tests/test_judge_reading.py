@@ -375,3 +375,20 @@ def stages():
 def test_those_let_in_may_be_who_has_the_memory(more: str, advice: Advice, tmp_path: Path) -> None:
     (finding,) = _found(tmp_path, "sm_120", "stages.py", ASKED.replace("MORE", more)).values()
     assert finding.advice is advice
+
+
+NAMES = """\
+#include <string>
+std::string build_target(int sm_version) {
+  if (sm_version >= 90) return "sm_90";
+  if (sm_version == 89) return "sm_89";
+  if (sm_version >= 86) return "sm_86";
+  return "sm_80";
+}
+"""
+
+
+@pytest.mark.parametrize(("target", "told"), [("sm_87", False), ("sm_75", True)])
+def test_a_name_of_a_build_target_is_right_where_it_loads(target: str, told: bool, tmp_path: Path) -> None:
+    found = _found(tmp_path, target, "target.cpp", NAMES)  # 8.6 code runs on 8.7, 8.0 code not on 7.5
+    assert bool(found) is told

@@ -13,6 +13,7 @@ from archscan.judge.cases import LISTS, Case, place_of
 from archscan.judge.chips import chips_named
 from archscan.judge.intent import limits_others, prepares, states_truths
 from archscan.judge.needs.features import COMPILED, Needs, needs_to_open
+from archscan.judge.needs.images import loaded, picked_images
 from archscan.judge.needs.limits import OPT_IN, THREADS, constant, is_limit, limit, listed_limit, tabled_limit
 from archscan.judge.needs.modules import lacking
 from archscan.judge.needs.obstacles import Obstacles
@@ -158,7 +159,7 @@ class _Judge:
         own = limit(self.catalog, self.selection.sm, held) if held else None
         if held and is_limit(constant(shut.gets.effect.value), own, held):
             return None
-        if self._is_of_its_own(shut):
+        if self._is_of_its_own(shut) or self._names_what_loads(shut):
             return None
         shut = _with_limit(shut, own, held)
         guarded = shut.missed.arm
@@ -195,6 +196,11 @@ class _Judge:
             return False
         others = universe.sms(universe.device & ~(shut.missed.yes | shut.missed.maybe))
         return min(universe.sms(universe.device)) not in others and {sm // 10 for sm in others} == {own}
+
+    def _names_what_loads(self, shut: Shut) -> bool:
+        """Whether a ladder names a build target for each chip, and what it names for this one loads there."""
+        own, theirs = (picked_images(b.effect.value or "", self.catalog) for b in (shut.gets, shut.missed))
+        return len(own) == len(theirs) == 1 and loaded(own, self.selection, self.catalog)
 
     def _same_memory(self, shut: Shut) -> bool:
         """Whether a target misses the arm of those that have as much memory: it lands where it has too little.
