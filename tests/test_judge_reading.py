@@ -392,3 +392,29 @@ std::string build_target(int sm_version) {
 def test_a_name_of_a_build_target_is_right_where_it_loads(target: str, told: bool, tmp_path: Path) -> None:
     found = _found(tmp_path, target, "target.cpp", NAMES)  # 8.6 code runs on 8.7, 8.0 code not on 7.5
     assert bool(found) is told
+
+
+BY_TYPE = """\
+#include <type_traits>
+template <typename T>
+__device__ void multiply(float* y) {
+  if constexpr (CONDITION) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0}, {%1}, {%2}, {%0};" ::"r"(1), "r"(2));
+  }
+}
+__global__ void run(float* y) {
+#if __CUDA_ARCH__ < 700
+  y[0] = 0;
+#else
+  multiply<float>(y);
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"), [("std::is_same_v<T, __nv_bfloat16>", False), ("sizeof(int) == 4", True)]
+)
+def test_what_only_one_type_uses_is_in_doubt(condition: str, told: bool, tmp_path: Path) -> None:
+    found = _found(tmp_path, "sm_75", "run.cu", BY_TYPE.replace("CONDITION", condition)).values()
+    assert any(f.problem is Problem.OVER_ADMITTED for f in found) is told

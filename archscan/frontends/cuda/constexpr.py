@@ -1,4 +1,4 @@
-"""Finds code behind an `if constexpr` that asks for the architecture: which targets compile it is not known here."""
+"""Finds code behind an `if constexpr` that asks for the architecture or a type: who compiles it is not known here."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Span = tuple[int, int]
 _IF = re.compile(rb"\bif\s+constexpr\s*\(")
 _ELSE = re.compile(rb"\s*else\b\s*(?:if\s+constexpr\s*\(|)")
 _CONSTANT = re.compile(rb"\bconstexpr\s+(?:static\s+)?(?:bool|auto|int)\s+(\w+)\s*=\s*([^;]{1,300});")
-_ASKS = re.compile(rb"(?i)arch|sm_?\d{2,3}|blackwell|hopper|ampere|compute_?cap|has_feature")
+_ASKS = re.compile(rb"(?i)arch|sm_?\d{2,3}|blackwell|hopper|ampere|compute_?cap|has_feature|\bis_same")
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
 _BRACKETS = re.compile(rb"[()]")
 _BRACES = re.compile(rb"[{}]")
 
 
 def asked_spans(code: bytes) -> tuple[Span, ...]:
-    """The blocks of `if constexpr` whose condition asks for the architecture, in words or through a local constant."""
+    """The blocks of `if constexpr` whose condition asks for the architecture or a type, also by a local constant."""
     if b"if constexpr" not in code:
         return ()
     constants = {m[1]: m[2] for m in _CONSTANT.finditer(code)}
