@@ -391,3 +391,24 @@ def test_function_that_calls_itself_with_something_unknown_ends() -> None:
 )
 def test_comments_make_no_flags(text: str, speaks: bool) -> None:
     assert (makes_flags(text.encode()) and code_makes_flags(text.encode(), ast.parse(text))) is speaks
+
+
+@pytest.mark.parametrize(
+    ("test", "wanted"),
+    [
+        ("type(a) is tuple", {70, 80}),
+        ("type(a) is not str", {70, 80}),
+        ("isinstance(a, tuple)", {70, 80}),
+        ("isinstance(a, (list, tuple))", {70, 80}),
+        ("isinstance(a, str)", {50}),
+        ("type(a) == str", {50}),
+    ],
+)
+def test_class_of_an_entry(test: str, wanted: set[int]) -> None:
+    text = (
+        "flags = []\nfor a in ['50', ('70', '70'), ('80', '80')]:\n"
+        f"    if {test}:\n        flags.append('-gencode=arch=compute_{{}},code=sm_{{}}'.format(*(a if len(a) < 3 and a != '50' else (a, a))))\n"
+    )
+    (one,) = read_python(text.encode(), Given(CATALOG)).lists
+    assert {i.target.sm for i in one.images} == wanted
+    assert not one.assumes

@@ -63,7 +63,7 @@ def collect(sources: Iterable[Source], given: Given, extra: Mapping[str, bytes] 
 
 def _of_list(one: ArchList, source: Source, given: Given, kind: str = "project") -> Build:
     """The build of a list that stands for itself."""
-    sure = set(one.assumes)
+    sure = set() if one.gaps else set(one.assumes)  # where something else may be there instead, nothing is sure
     made = [_made(i, e, source, one) for e in one.entries if set(e.when) <= sure for i in e.images]
     refused = one.refused(given.catalog)
     dropped = [_refused(e, source, one.toolkit) for e in refused]
@@ -133,24 +133,35 @@ def _of_extension(
     user = given.value(TORCH_LIST)
     if user:
         one = named_list(TORCH_LIST, written(user, 0), given.catalog, given.release)
-        if one is not None:
-            made = tuple(Made(i, source.path, extension.line) for e in one.entries for i in e.images)
-            dropped = tuple(
-                _not_torch(e, source, extension.line, given) for e in one.entries if _unknown_to_torch(e, given)
-            )
-            stops = bool(one.refused(given.catalog) or dropped)
+        if one is None:
+            entry = Entry(user, (), -1)
             return Build(
                 extension.name,
                 "extension",
                 source.path,
                 extension.line,
-                made,
-                dropped,
-                (),
-                {TORCH_LIST: user},
-                stops,
-                "torch",
+                dropped=(_not_torch(entry, source, extension.line, given),),
+                settings={TORCH_LIST: user},
+                stops=True,
+                reads="torch",
             )
+        made = tuple(Made(i, source.path, extension.line) for e in one.entries for i in e.images)
+        dropped = tuple(
+            _not_torch(e, source, extension.line, given) for e in one.entries if _unknown_to_torch(e, given)
+        )
+        stops = bool(one.refused(given.catalog) or dropped)
+        return Build(
+            extension.name,
+            "extension",
+            source.path,
+            extension.line,
+            made,
+            dropped,
+            (),
+            {TORCH_LIST: user},
+            stops,
+            "torch",
+        )
     if named:
         build = _of_list(named[-1], source, given, "extension")
         return replace(build, name=extension.name, line=extension.line, reads="torch")

@@ -46,7 +46,7 @@ BUILD_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "make",
             r"(?:gnu)?makefile(?:\.(?!am$|in$|py$|md$)[\w-]+)?|[^/]+\.(?:mk|mak)|make\.(?:inc|config|defs)[\w.-]*",
         ),
-        ("shell", r"[^/]+\.(?:sh|bash|zsh|ksh)"),
+        ("shell", r"[^/]+\.(?:sh|bash|zsh|ksh)|configure"),
         ("docker", r"(?:docker|container)file(?:[.-][\w.-]+)?|[^/]+\.(?:docker|container)file"),
         ("presets", r"cmake(?:user)?presets\.json"),
         ("bazelrc", r"[\w.-]*\.bazelrc|bazelrc"),
@@ -62,7 +62,7 @@ BUILD_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 _MAY_BUILD = re.compile(
     r"make|\.(?:mk|mak|sh|bash|zsh|ksh|bzl|bazel|ya?ml|ini)$|dockerfile|containerfile|presets\.json$|bazelrc|^build$|^workspace$"
-    r"|meson|^(?:pixi|uv)\.toml$|^tox|env"
+    r"|meson|^configure$|^(?:pixi|uv)\.toml$|^tox|env"
 )
 _CMAKE_TEMPLATE = re.compile(r"(?:[^.]|\.(?!(?:h|hh|hpp|hxx|c|cc|cpp|cxx|py|pc|rc|json|xml|txt)\.))*\.cmake\.in")
 BUILD_FILE = re.compile("|".join(pattern.pattern for _, pattern in BUILD_KINDS), re.IGNORECASE)

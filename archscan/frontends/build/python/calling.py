@@ -36,7 +36,7 @@ def run(script: Script, function: Function, arguments: list[Value], keywords: di
         frame[name] = value
     for name in names:
         if name not in dict.keys(frame):
-            frame[name] = keywords.get(name, Unknown((name,)))
+            frame[name] = keywords.get(name, script.versioned(name, Unknown((name,))))
     frame.update(keywords)
     if isinstance(node, ast.Lambda):
         return script.value(node.body, frame)

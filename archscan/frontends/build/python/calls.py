@@ -35,7 +35,7 @@ def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
     callee, owner = node.func, None
     if isinstance(callee, ast.Attribute) and (name_of(callee) not in frame or name_of(callee.value) in frame):
         owner = script.value(callee.value, frame)
-    arguments = [script.value(a, frame) for a in node.args]
+    arguments = arguments_of(script, node, frame)
     if isinstance(callee, ast.Attribute) and owner is not None and not isinstance(owner, Opaque | Unknown):
         found = method_call(script, owner, callee.attr, node, arguments)
         if found is not None:
@@ -61,6 +61,18 @@ def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
     for key, argument in keywords.items():
         script.keep(key, argument)
     return Unknown((f"{name}()",))
+
+
+def arguments_of(script: Script, node: ast.Call, frame: dict[str, Value]) -> list[Value]:
+    """The arguments by position, those of a known list too."""
+    found: list[Value] = []
+    for argument in node.args:
+        value = script.value(argument, frame)
+        if isinstance(argument, ast.Starred) and isinstance(value, Items) and not value.is_open:
+            found += value.values()
+        else:
+            found.append(value)
+    return found
 
 
 def keywords_of(script: Script, node: ast.Call, frame: dict[str, Value]) -> dict[str, Value]:

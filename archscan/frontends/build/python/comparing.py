@@ -8,6 +8,7 @@ from collections.abc import Callable
 from archscan.frontends.build.python.script import Script
 from archscan.frontends.build.python.values import (
     Items,
+    Opaque,
     Release,
     Str,
     Table,
@@ -26,6 +27,8 @@ _ORDERS: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
     ast.GtE: lambda a, b: a >= b,  # type: ignore[operator]
 }
 
+_CLASSES = {"str", "int", "float", "dict", "bool", "list", "tuple", "set"}  # of which type() tells them apart
+
 
 def compare(script: Script, node: ast.Compare, frame: dict[str, Value]) -> Value:
     left = script.value(node.left, frame)
@@ -42,6 +45,8 @@ def compare(script: Script, node: ast.Compare, frame: dict[str, Value]) -> Value
 def compared(script: Script, op: ast.cmpop, left: Value, right: Value, right_node: ast.expr) -> bool | None:
     if isinstance(op, ast.In | ast.NotIn):
         return membership(script, op, left, right)
+    if isinstance(left, Opaque) and isinstance(right, Opaque) and {left.name, right.name} <= _CLASSES:
+        return (left.name == right.name) == isinstance(op, ast.Is | ast.Eq)
     try:
         one, other = key_of(left), key_of(right)
     except TypeError:

@@ -284,6 +284,28 @@ def _any(wanted: bool) -> Callable[[Script, list[Value]], Value]:
     return any_
 
 
+_TYPES = {"str": Str, "int": int, "float": float, "dict": Table, "bool": bool}
+
+
+def _type(script: Script, arguments: list[Value]) -> Value:
+    """type(x) of what is known, as the name of the class."""
+    value = arguments[0] if len(arguments) == 1 else None
+    if isinstance(value, Items):
+        return Opaque(value.kind)
+    return next((Opaque(name) for name, kind in _TYPES.items() if type(value) is kind), Unknown(("type()",)))
+
+
+def _isinstance(script: Script, arguments: list[Value]) -> Value:
+    """isinstance(x, class or classes) for the classes that are known."""
+    if len(arguments) != 2:
+        return Unknown(("isinstance()",))
+    kind = _type(script, arguments[:1])
+    classes = arguments[1].values() if isinstance(arguments[1], Items) else [arguments[1]]
+    names = {one.name for one in classes if isinstance(one, Opaque)}
+    known = isinstance(kind, Opaque) and len(names) == len(classes) and names <= {*_TYPES, "list", "tuple", "set"}
+    return kind.name in names if known else Unknown(("isinstance()",))
+
+
 def _arch_flags(script: Script, arguments: list[Value]) -> Value:
     """nvcc_arch_flags(nvcc, entries...) of Meson's cuda module: machine code for each entry, +PTX adds PTX."""
     named = script.given.catalog.toolkits.cmake[-1].names
@@ -324,6 +346,8 @@ BUILTINS: dict[str, Callable[[Script, list[Value]], Value]] = {
     "min": _extreme(min),
     "any": _any(True),
     "all": _any(False),
+    "type": _type,
+    "isinstance": _isinstance,
     "Version": _version,
     "LooseVersion": _version,
     "StrictVersion": _version,

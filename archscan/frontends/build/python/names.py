@@ -34,7 +34,7 @@ def name_(script: Script, node: ast.Name, frame: dict[str, Value]) -> Value:
         return Str(written(user))
     if script.is_toolkit(node.id) and node.id.lower() != "cuda":
         return script.toolkit(node.id)
-    return Opaque(node.id) if node.id in BUILTINS else Unknown((node.id,))
+    return Opaque(node.id) if node.id in BUILTINS or node.id in ("dict", "bool") else Unknown((node.id,))
 
 
 def attribute(script: Script, node: ast.Attribute, frame: dict[str, Value]) -> Value:
