@@ -99,7 +99,7 @@ def test_a_kernel_of_the_sources_that_is_there_for_other_chips(
     assert [(f["advice"], f["severity"], f["binary"]["error"]) for f in found] == ([expected] if expected else [])
     for one in found:
         assert [(r["path"], r["line"]) for r in one["related"]] == [("b.cu", 1)]
-        assert "only_in_b: in the library for sm_80" in json.dumps(one["related"])
+        assert "only_in_b: in the library for sm_80 (209)" in json.dumps(one["related"])
 
 
 def test_a_kernel_that_another_library_holds_is_not_missing(capsysbinary: Out, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def lost(view: Loaded, found: Sequence[Absent]) -> Said:
     out = [one for one in told if one.compiled_out]
     newer = [one for one in told if all(image.target.sm > sm for image in one.images if not image.target.suffix)]
     shown = told or left
-    error = NO_SYMBOL if any(one.compiled_out for one in shown) else NO_IMAGE
+    errors = sorted({_error(one) for one in shown})
     if out:
         helps = f"the code for {name} in its module is without it: find the #if around {_first(out)}"
         severity, score, advice = Level.MEDIUM, 62, Advice.INVESTIGATE
@@ -50,17 +50,27 @@ def lost(view: Loaded, found: Sequence[Absent]) -> Said:
         score=score,
         advice=advice,
         message=f"{these_kernels(shown)} of the scanned sources {verb} in this library for {where}, not for {name}",
-        happens=Note(f"when it is launched: {ERRORS[error]}"),
+        happens=Note(f"when it is launched: {' or '.join(ERRORS[error] for error in errors)}"),
         helps=Note(helps),
         admits=frozenset(image.target.sm for one in shown for image in one.images),
         notes=notes,
         places=tuple(
-            Related(path, line, Role.DEFINITION, f"{plain(one.name)}: in the library for {names(one.images)}")
+            Related(
+                path,
+                line,
+                Role.DEFINITION,
+                f"{plain(one.name)}: in the library for {names(one.images)} ({_error(one)})",
+            )
             for one in shown[:_MOST_PLACES]
             for path, line in one.spots
         ),
-        error=error,
+        error=errors[-1],
     )
+
+
+def _error(one: Absent) -> int:
+    """What CUDA says at the launch of a kernel that is not in its module, or whose module has nothing that fits."""
+    return NO_SYMBOL if one.compiled_out else NO_IMAGE
 
 
 def _first(found: Sequence[Absent]) -> str:
