@@ -617,6 +617,7 @@ def test_one_page_for_all(capsysbinary: Out, tmp_path: Path) -> None:
     assert "<script" not in page and "lib<x>" not in page and "one.libs/lib&lt;x&gt;.so" in page
     assert page.index('class="fails"') < page.index('class="slow"') < page.index('class="works"')
     assert "one/csrc/k.cu:2" in page and "gates: 1 high" in page
+    assert f"archscan env --target sm_120 --prefix {tmp_path} one</code>" in page
     assert "do: build it from source for sm_120" in page and "3 distributions: 2 with GPU code" in page
 
 

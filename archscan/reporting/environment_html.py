@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import shlex
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
@@ -88,8 +89,13 @@ def _findings(row: Row) -> str:
 
 
 def _command(row: Row, one: Judged) -> str:
-    """What opens the row on the command line."""
-    return f"archscan env --target {one.selection.name} {row.installed.name}"
+    """What opens the row on the command line, in the environment that the page is of."""
+    if row.installed.path.endswith(".whl"):
+        return shlex.join(["archscan", "--target", one.selection.name, row.installed.path])
+    environment = one.stock.environment
+    _, _, option = environment.why.partition("named with ")
+    place = [option, environment.prefix] if option.startswith("--") else []
+    return shlex.join(["archscan", "env", "--target", one.selection.name, *place, row.installed.name])
 
 
 def _text(text: str) -> str:
