@@ -379,11 +379,11 @@ def _with_fixes(report: Report, paths: Sequence[str], settings: Settings, catalo
     from dataclasses import replace
 
     from archscan.fixing.commands import workbench
-    from archscan.fixing.plan import fix_for
+    from archscan.fixing.plan import fixes
 
     bench = workbench(paths, catalog, settings.scan())
-    fixed = (replace(f, fix=fix_for(f, report.findings, report.selection, catalog, bench)) for f in report.findings)
-    return replace(report, findings=tuple(fixed))
+    made = fixes(report.findings, report.selection, catalog, bench)
+    return replace(report, findings=tuple(replace(finding, fix=fix) for finding, fix in made))
 
 
 def _warnings(report: Report, given: Mapping[str, Any]) -> tuple[str, ...]:

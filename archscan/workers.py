@@ -285,6 +285,11 @@ def _threads() -> int:
         return threading.active_count()
 
 
+def forking(jobs: int) -> Mapper:
+    """The executor for functions on values that cost more to ship than to work on: forks have them, or this process."""
+    return Forks(jobs) if jobs > 1 and sys.platform == "linux" and _threads() == 1 else Here()
+
+
 @contextlib.contextmanager
 def local(jobs: int) -> Iterator[Mapper]:
     """The executor for this machine: forks where that is safe, else a pool of fresh processes."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import partial
 from itertools import islice
 
 from archscan.catalog.types import Catalog
@@ -87,17 +88,16 @@ def plan(
     units: list[Unit] = []
     unsafe: list[Unit] = []
     held: list[HeldBack] = []
-    for members in _units(findings, options):
+    together = list(_units(findings, options))
+    able = [tuple(finding for finding in members if not never_fixed(finding)) for members in together]
+    make = partial(_weighed_unit, findings, selection, catalog, bench, options)
+    proven = iter(bench.spread(make, [fixed for fixed in able if fixed], _paths(able)))
+    for members, fixed in zip(together, able, strict=True):
         held += [HeldBack(finding, reason) for finding in members if (reason := never_fixed(finding))]
-        able = tuple(finding for finding in members if not never_fixed(finding))
-        if not able:
-            continue
-        made = _made(able, findings, selection, catalog, bench, options)
+        made = next(proven) if fixed else ""
         if isinstance(made, str):
-            held += [HeldBack(finding, made) for finding in able]
-            continue
-        made = _weighed(made, findings, catalog, bench)
-        if made.safe or options.unsafe:
+            held += [HeldBack(finding, made) for finding in fixed]
+        elif made.safe or options.unsafe:
             units.append(made)
         else:
             unsafe.append(made)
@@ -160,11 +160,22 @@ def fix_for(
         return None
     unit = _closed_over([finding], findings) if halves else (finding,)
     able = tuple(member for member in unit if not never_fixed(member))
-    made = _made(able, findings, selection, catalog, bench, FixOptions())
-    if isinstance(made, str):
-        return None
-    made = _weighed(made, findings, catalog, bench)
-    return Fix(made.title, made.safe, made.edits, made.reasons, made.opens)
+    made = _weighed_unit(findings, selection, catalog, bench, FixOptions(), able)
+    return None if isinstance(made, str) else Fix(made.title, made.safe, made.edits, made.reasons, made.opens)
+
+
+def fixes(
+    findings: Sequence[Finding], selection: Selection, catalog: Catalog, bench: Workbench
+) -> list[tuple[Finding, Fix | None]]:
+    """Every finding with the fix of it alone."""
+    able = [finding for finding in findings if not never_fixed(finding)]
+    made = bench.spread(lambda one: fix_for(one, findings, selection, catalog, bench), able, _paths([able]))
+    known = dict(zip((finding.fingerprint for finding in able), made, strict=True))
+    return [(finding, known.get(finding.fingerprint)) for finding in findings]
+
+
+def _paths(units: Iterable[Sequence[Finding]]) -> list[str]:
+    return [finding.path for members in units for finding in members]
 
 
 def _matches(finding: Finding, options: FixOptions) -> bool:
@@ -242,6 +253,19 @@ def _paired(one: Finding, other: Finding) -> bool:
 
 def _names(one: Finding, other: Finding) -> bool:
     return any(r.role is Role.PAIR and (r.path, r.line) == (other.path, other.place.line) for r in one.related)
+
+
+def _weighed_unit(
+    findings: Sequence[Finding],
+    selection: Selection,
+    catalog: Catalog,
+    bench: Workbench,
+    options: FixOptions,
+    members: tuple[Finding, ...],
+) -> Unit | str:
+    """The unit of these findings with its safety, or why there is none."""
+    made = _made(members, findings, selection, catalog, bench, options)
+    return made if isinstance(made, str) else _weighed(made, findings, catalog, bench)
 
 
 def _made(

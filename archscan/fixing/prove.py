@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import and_, or_
-from typing import Any
+from typing import Any, TypeVar
 
 from archscan.engine import without_collector
 from archscan.frontends.protocol import Context, FrontEnd, facts_of
@@ -15,6 +15,10 @@ from archscan.model.facts import FileFacts, Source
 from archscan.model.finding import Edit
 from archscan.model.gate import Arm, Gate
 from archscan.sources import Unread, read
+from archscan.workers import Died, Here, WorkerError, cores, forking
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,20 @@ class Workbench:
         """Every path that some front end found worth an index."""
         return tuple(sorted({path for bench in self._benches for path in bench.indexes}))
 
+    def spread(self, function: Callable[[Item], Result], items: Sequence[Item], about: Sequence[str]) -> list[Result]:
+        """The results of a function that asks for `about` these files, in order. It runs in other processes if that
+        pays, and what is remembered there is lost. WorkerError if one of them dies.
+        """
+        mapper = forking(_jobs(self.context, len(self._unread))) if len(items) > 1 else Here()
+        with without_collector():
+            for bench in self._benches:
+                if any(path in bench.indexes for path in about):
+                    bench.project  # noqa: B018  # linked once, and not in each process
+            found = list(mapper.map(function, items))
+        if died := next((one for one in found if isinstance(one, Died)), None):
+            raise WorkerError(f"a process that proves fixes died ({died.reason})")
+        return [one for one in found if not isinstance(one, Died)]
+
     def before(self, path: str) -> list[FileFacts]:
         """The facts of a file as it is."""
         with without_collector():
@@ -80,11 +98,15 @@ class Workbench:
         found: dict[str, list[FileFacts]] = {}
         with without_collector():
             for bench in self._benches:
+                if whole:
+                    bench.settle()
                 for path, facts in bench.after(edited, whole).items():
                     found.setdefault(path, []).append(facts)
         return found
 
 
+_FEW = 200  # files that are evaluated before processes have started
+_CHUNKS = 16  # a process
 _State = frozenset[tuple[str, bytes]]  # edited files with their contents
 _MOST_STATES = 256  # edited files of which the facts are kept
 
@@ -107,10 +129,16 @@ class _Bench:
         if index is not None:
             self.indexes[source.path] = index
 
+    def settle(self) -> None:
+        """Derives the facts of all files as they are."""
+        left = {path: index for path, index in self.indexes.items() if path not in self._before}
+        if left:
+            self._before.update(self._all(left, self.project))
+
     def before(self, path: str) -> FileFacts:
         """The facts of a file as it is; KeyError without an index."""
         if path not in self._before:
-            self._before[path] = self._facts(path, self.indexes[path], self._project)
+            self._before[path] = self._facts(path, self.indexes[path], self.project)
         return self._before[path]
 
     def after(self, edited: Sequence[Source], whole: bool) -> dict[str, FileFacts]:
@@ -125,8 +153,7 @@ class _Bench:
         if not mine:
             return {path: self.before(path) for path in self.indexes}
         every = self._with(indexes)
-        project = self.front_end.link(every, self._context)
-        return {path: self._facts(path, index, project) for path, index in every.items()}
+        return self._all(every, self.front_end.link(every, self._context))
 
     def _alone(self, path: str, state: _State, indexes: Mapping[str, Any]) -> FileFacts:
         """The facts of an edited file, as far as the edits matter to the edited files alone.
@@ -139,7 +166,7 @@ class _Bench:
             state = frozenset(one for one in state if one[0] == path)
         key = (path, state)
         if key not in self._after:
-            project = self._project if old_table else self._relinked(state, indexes)
+            project = self.project if old_table else self._relinked(state, indexes)
             _make_room(self._after)
             self._after[key] = self._facts(path, indexes[path], project)
         return self._after[key]
@@ -167,11 +194,30 @@ class _Bench:
         return None
 
     @cached_property
-    def _project(self) -> Any:
+    def project(self) -> Any:
+        """What the front end links of the files as they are."""
         return self.front_end.link(self.indexes, self._context)
+
+    def _all(self, indexes: Mapping[str, Any], project: Any) -> dict[str, FileFacts]:
+        """The facts of these files, derived in several processes where they are many. One that dies tells nothing."""
+        jobs = _jobs(self._context, len(indexes)) if self.front_end.joins else 1
+        paths = list(indexes)
+        size = max(len(paths) // (_CHUNKS * jobs), 1)
+        chunks = [paths[at : at + size] for at in range(0, len(paths), size)]
+        answers = forking(jobs).map(lambda chunk: [self._facts(p, indexes[p], project) for p in chunk], chunks)
+        found: dict[str, FileFacts] = {}
+        for chunk, answer in zip(chunks, answers, strict=True):
+            told = answer if not isinstance(answer, Died) else [FileFacts(path, 0, lost=True) for path in chunk]
+            found.update(zip(chunk, told, strict=True))
+        return found
 
     def _facts(self, path: str, index: Any, project: Any) -> FileFacts:
         return facts_of(path, self.front_end, index, project, self._context)
+
+
+def _jobs(context: Context, files: int) -> int:
+    """How many processes work on a project of so many files."""
+    return 1 if files < _FEW else context.settings.jobs or cores()
 
 
 def _make_room(kept: dict[Any, Any]) -> None:
