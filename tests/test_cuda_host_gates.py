@@ -1099,3 +1099,26 @@ def test_a_comparison_however_it_is_written(condition: str) -> None:
     asked = f'if ({condition}) {{ return fast(); }} throw std::runtime_error("no");'
     found = gate(f"int f(int d){{ cudaDeviceProp p; cudaGetDeviceProperties(&p,d); {asked} }}\n")
     assert admits(found.arms[0]) == {90}
+
+
+_HELPED = 'cudaDeviceProp p; cudaGetDeviceProperties(&p, 0); {} throw std::runtime_error("no"); }}'
+
+
+@pytest.mark.parametrize(
+    ("before", "code"),
+    [
+        ("", "while (p.major == 9) { return fast(); }"),
+        ("static bool g(int x) { return x == 9; }", "if (g(p.major)) { return fast(); }"),
+        ("static int g(int x) { return x; }", "if (g(p.major) == 9) { return fast(); }"),
+        ("", "try { return run(); } catch (...) { if (p.major == 9) return fast(); }"),
+    ],
+)
+def test_a_gate_is_found_in_loops_handlers_and_small_helpers(before: str, code: str) -> None:
+    found = gate(f"{before}\nint f() {{ {_HELPED.format(code)}")
+    assert found.place.line == 2
+    assert admits(found.arms[0]) == {90}
+
+
+def test_a_loop_that_changes_what_it_asks_for_is_no_gate() -> None:
+    code = "int m = p.major; while (m > 9) { m--; }"
+    assert all(g.kind is not Kind.IF for g in gates(f"int f() {{ {_HELPED.format(code)}"))

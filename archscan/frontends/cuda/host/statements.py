@@ -58,6 +58,7 @@ _ALWAYS_READ = frozenset(  # also in very long functions: blocks, and what leave
     | {"goto_statement", "labeled_statement"}
 )
 _SURELY_RUN = frozenset({"expression_statement", "declaration", "return_statement"})
+_CHANGED = re.compile(rb"\b(\w+)\s*(?:--|\+\+|(?:[-+*/%]|<<|>>)?=(?!=))|(?:--|\+\+)\s*(\w+)")
 _SHORT_LAMBDA = 200  # bytes: one that may be a helper
 _NESTING = 100  # statements in each other; what is deeper is left out
 
@@ -199,8 +200,12 @@ class Statements(Expressions):
             case "for_statement" | "while_statement" | "do_statement" | "for_range_loop":
                 body = node.child_by_field_name("body")
                 block = self._block([body], after) if body else ()
+                if body is None:
+                    return []
+                if node.type == "while_statement":
+                    return [self._while(node, body, block, after)]
                 looked_up = self._looked_up(node, block, after) if node.type == "for_range_loop" else None
-                return [looked_up or Loop(block)] if body else []
+                return [looked_up or Loop(block)]
             case "declaration":
                 return self._local(node, after)
             case "expression_statement":
@@ -227,6 +232,21 @@ class Statements(Expressions):
                 return []
             case _:
                 return []
+
+    def _while(self, node: Node, body: Node, block: Block, after: tuple[Node, ...]) -> Loop:
+        """A loop that only some targets enter is a loop over an `if`."""
+        clause = node.child_by_field_name("condition")
+        condition = self._condition(clause) if clause else None
+        if condition is None or not self._may_ask(condition) or self._steps(condition, body):
+            return Loop(block)
+        option = Option(condition, block, condition.place, self.summarise((body,)))
+        rest = self._rest_of(after) if option.summary.exits else Summary()
+        return Loop((Branch((option,), self.place(node), False, rest, self._near(node)),))
+
+    def _steps(self, condition: Expr, body: Node) -> bool:
+        """Whether a loop changes what it asks for: it goes on until something comes out."""
+        names = {part.name.encode() for part in parts(condition) if part.op in (Op.NAME, Op.FIELD)}
+        return any({found[1], found[2]} & names for found in _CHANGED.finditer(self._bytes(body)))
 
     def _looked_up(self, node: Node, block: Block, after: tuple[Node, ...]) -> Branch | None:
         """`for (m : table) if (m.sm == sm) return m;` as the question whether the table has a row for it."""

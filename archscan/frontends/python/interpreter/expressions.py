@@ -609,7 +609,9 @@ def _added(interpreter: Interpreter, items: Value, keep: Value, item: Value) -> 
 
 def _generator(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     value = _comprehension(interpreter, node, frame)
-    return IterV(value) if type(value) is ListV else value
+    return interpreter.lanes.merge(
+        (IterV(one) if type(one) is ListV else one, mask) for one, mask in interpreter.lanes.groups(value)
+    )
 
 
 def _call(interpreter: Interpreter, node: Node, frame: Frame) -> Value:

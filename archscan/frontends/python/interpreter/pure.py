@@ -224,7 +224,7 @@ _BUILT_IN: dict[str, Callable[..., Any]] = {
     "int": _integer, "str": str, "float": float, "bool": bool, "tuple": tuple, "list": list, "abs": abs, "round": round,
     "divmod": divmod, "pow": _bounded(pow, 8), "min": min, "max": max, "sum": sum, "sorted": sorted, "any": any,
     "all": all, "len": len, "ord": ord, "chr": chr, "hex": hex, "oct": oct, "bin": bin, "repr": repr, "hash": _hashed,
-    "zip": zip, "enumerate": enumerate, "reversed": reversed, "filter": filter, "map": map, "iter": iter,
+    "next": next, "zip": zip, "enumerate": enumerate, "reversed": reversed, "filter": filter, "map": map, "iter": iter,
     "range": range, "format": formatted, "set": set, "frozenset": frozenset, "dict": dict, "bytes": bytes,
 }  # fmt: skip
 _LIBRARY: dict[str, Callable[..., Any]] = {
@@ -242,7 +242,7 @@ _LIBRARY: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 PURE = {**_BUILT_IN, **_OPERATORS, **_LIBRARY}
 BUILTINS = frozenset(_BUILT_IN) | {
-    "print", "isinstance", "issubclass", "getattr", "hasattr", "super", "type", "next", "id", "callable", "setattr",
+    "print", "isinstance", "issubclass", "getattr", "hasattr", "super", "type", "id", "callable", "setattr",
     "delattr", "vars",
 }  # fmt: skip
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
