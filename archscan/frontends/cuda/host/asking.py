@@ -12,9 +12,10 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from zlib import crc32
 
-from archscan.frontends.cuda.host.names import asks_for_attribute, asks_for_chip, seed_of
+from archscan.frontends.cuda.host.names import asks_for_attribute, asks_for_chip, seed_of, stems
 
 _IN_NAMES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 _SPACED = bytes(c if c in _IN_NAMES else 0x20 for c in range(256))
@@ -63,7 +64,7 @@ class _Roles:
         if len(self._plain) > _MOST_KNOWN:
             self._plain.clear()
         name = word.decode("ascii")
-        if word[:1].isdigit():
+        if word[:1].isdigit() or _stem().search(name) is None:
             self._plain.add(word)
         elif _is_value_name(name):
             self._values.add(word)
@@ -74,6 +75,11 @@ class _Roles:
 
 
 _ROLES = _Roles()
+
+
+@cache
+def _stem() -> re.Pattern[str]:
+    return re.compile("|".join(stems()), re.IGNORECASE)
 
 
 def _is_value_name(name: str) -> bool:

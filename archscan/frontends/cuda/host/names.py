@@ -33,6 +33,13 @@ def _phrases() -> tuple[frozenset[str], ...]:
 
 
 @cache
+def stems() -> tuple[str, ...]:
+    """Words of which every name that carries a capability, or asks for a chip, has one."""
+    phrases = (phrase.split()[0] for phrase in names()["phrases"])
+    return tuple(sorted({*_of("capability", "parts", "chips"), *phrases}))
+
+
+@cache
 def words(name: str) -> tuple[str, ...]:
     """The lower-case words of a snake_case, camelCase or kConstant name, without member prefixes."""
     plain = re.sub(r"^(?:m_|g_|s_)|_+$", "", name)
