@@ -412,3 +412,13 @@ def test_class_of_an_entry(test: str, wanted: set[int]) -> None:
     (one,) = read_python(text.encode(), Given(CATALOG)).lists
     assert {i.target.sm for i in one.images} == wanted
     assert not one.assumes
+
+
+@pytest.mark.parametrize("test", ["CUDA_HOME is not None", "CUDA_HOME", "not (CUDA_HOME is None)", "CUDA_HOME != None"])
+def test_build_for_cuda_has_a_toolkit(test: str) -> None:
+    head = "from torch.utils.cpp_extension import CUDA_HOME\nflags = ['-gencode=arch=compute_80,code=sm_80']\n"
+    text = f"{head}if {test}:\n    flags.append('-gencode=arch=compute_90,code=sm_90')\n"
+    (one,) = read_python(text.encode(), Given(CATALOG)).lists
+    assert {i.target.sm for i in one.images} == {80, 90} and not one.unknowns and not one.assumes
+    (other,) = read_python(text.replace("CUDA_HOME", "MY_HOME").encode(), Given(CATALOG)).lists
+    assert other.unknowns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from archscan.frontends.build.python.script import Script
+from archscan.frontends.build.python.script import Script, is_toolkit_home
 from archscan.frontends.build.python.values import (
     Items,
     Opaque,
@@ -47,6 +47,8 @@ def compared(script: Script, op: ast.cmpop, left: Value, right: Value, right_nod
         return membership(script, op, left, right)
     if isinstance(left, Opaque) and isinstance(right, Opaque) and {left.name, right.name} <= _CLASSES:
         return (left.name == right.name) == isinstance(op, ast.Is | ast.Eq)
+    if right is None and isinstance(left, Opaque) and is_toolkit_home(left.name):
+        return isinstance(op, ast.IsNot | ast.NotEq)
     try:
         one, other = key_of(left), key_of(right)
     except TypeError:

@@ -126,6 +126,8 @@ class Script:
         if isinstance(value, Either):
             answers = {self.truth(one) for one in value.values}
             return answers.pop() if len(answers) == 1 else None
+        if isinstance(value, Opaque) and is_toolkit_home(value.name):
+            return True
         if isinstance(value, Unknown | Opaque):
             return None
         return bool(value) if not isinstance(value, Function | Release) else True
@@ -201,3 +203,8 @@ def name_of(node: ast.expr) -> str:
         owner = name_of(node.value)
         return f"{owner}.{node.attr}" if owner else node.attr
     return name_of(node.func) if isinstance(node, ast.Call) else ""
+
+
+def is_toolkit_home(name: str) -> bool:
+    """Whether a name from outside is the toolkit's folder: there is one where something is built for CUDA."""
+    return name.rpartition(".")[2] == "CUDA_HOME"
