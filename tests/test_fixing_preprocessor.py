@@ -174,6 +174,28 @@ def test_fixes_that_open_different_targets_hold_together(tmp_path: Path, catalog
     assert proven((chip, both), exact) and not proven((chip, both), family)
 
 
+def test_what_a_fix_moves_beside_it_is_held_against_that_fix(tmp_path: Path, catalog: Catalog) -> None:
+    """A gate inside of the one that is opened moves with it; a fix for fewer targets in another file is no reason."""
+    data = {"a.cu": b"#if __CUDA_ARCH__ == 900\n#if __CUDA_ARCH__ >= 890\nint x;\n#endif\n#endif\n"}
+    data["b.cu"] = b"#if __CUDA_ARCH__ == 900\nint x;\n#endif\n"
+    for path, text in data.items():
+        (tmp_path / path).write_bytes(text)
+    bench = bench_of(tmp_path, catalog, data["a.cu"])
+    named = catalog.universe.by_name
+    chip, both = (catalog.universe.mask(named[name] for name in names) for names in (CHIP, (*CHIP, *SIBLING)))
+    exact, family = " || __CUDA_ARCH__ == 1200", " || __CUDA_ARCH__ == 1200 || __CUDA_ARCH__ == 1210"
+    edits = tuple(
+        Edit(path, text.index(b"\n"), text.index(b"\n"), more)
+        for (path, text), more in zip(data.items(), (family, exact), strict=True)
+    )
+    wants = [
+        Want(min(bench.before(path)[0].gates, key=lambda g: g.place.start), 0, True, mask)
+        for path, mask in zip(data, (both, chip), strict=True)
+    ]
+    after = {path: applied(text, tuple(edit for edit in edits if edit.path == path)) for path, text in data.items()}
+    assert prove(bench, wants, edits, after, whole=True).holds
+
+
 def test_an_edit_is_evaluated_once_and_each_edit_for_itself(tmp_path: Path, catalog: Catalog) -> None:
     asked: list[str] = []
 

@@ -241,10 +241,14 @@ def prove(
 ) -> Proof:
     """Whether `data` (the edited files) does what is wanted and moves nothing elsewhere.
 
-    A gate may move on what is wanted of it; one that nobody wants anything of, where all that is wanted agrees.
+    A gate may move on what is wanted of it. One that nobody wants anything of may move where all agree who want
+    something of its file, or of any file if nobody does of this one.
     """
     after = bench.after(data, whole)
     anywhere = reduce(and_, (want.mask for want in wants))
+    near: dict[str, int] = {}
+    for want in wants:
+        near[want.gate.path] = near.get(want.gate.path, want.mask) & want.mask
     checked = bench.paths() if whole else tuple(data)
     also: list[str] = []
     for path in checked:
@@ -254,7 +258,7 @@ def prove(
             for gate in facts.gates:
                 found = new.get((gate.kind, gate.layer, moved.start(gate.place.start))) or moved.nearest(gate, new)
                 wanted = [want.mask for want in wants if want.gate == gate]
-                mask = reduce(or_, wanted) if wanted else anywhere
+                mask = reduce(or_, wanted) if wanted else near.get(path, anywhere)
                 why = _outside(gate, found, mask)
                 if why:
                     return Proof(False, f"{path}:{gate.place.line}: {why}")
