@@ -186,6 +186,29 @@ def table(corpora: Path, packages: Sequence[str], runs: int, work: Path) -> list
     return lines
 
 
+def typed(corpora: Path, packages: Sequence[str], runs: int, work: Path) -> list[str]:
+    """What people type, cold: text, JSON and fixes, in a package's own folder and in the one above."""
+    scan = [sys.executable, "-m", "archscan", "--target", "sm120", "--isolated"]
+    fix = [sys.executable, "-m", "archscan", "fix", "--target", "sm120", "--isolated", "--unsafe"]
+    commands = {"text": scan, "JSON": [*scan, "--format", "json"], "`fix --unsafe`": fix}
+    lines = ["| what | where | s | CPU s | MB, all processes |", "|---|---|---:|---:|---:|"]
+    for name in packages:
+        for directory in (corpora / name, _own_folder(corpora / name)):
+            for what, command in commands.items():
+                tool = Tool(what, lambda d, c=command: [*c, str(d)], fresh=True)  # type: ignore[misc]
+                found = timed(tool, directory, runs, work / "cache")
+                where = directory.relative_to(corpora).as_posix()
+                lines.append(f"| {what} | {where} | {found.wall:.2f} | {found.cpu:.2f} | {found.memory:.0f} |")
+                print(lines[-1], file=sys.stderr)
+    return lines
+
+
+def _own_folder(directory: Path) -> Path:
+    """The package with the most files among those that a distribution installs; the folder itself if it has none."""
+    inner = [path.parent for path in directory.glob("*/__init__.py")]
+    return max(inner, key=lambda path: sum(1 for _ in path.rglob("*")), default=directory)
+
+
 def start(runs: int, work: Path) -> list[str]:
     """The time to start, and to look at one file, over a bare interpreter."""
     one = work / "one.cu"
@@ -253,6 +276,7 @@ def main(arguments: list[str]) -> int:
         work = Path(name)
         parts = [
             table(options.corpora, packages, options.runs, work),
+            typed(options.corpora, packages, options.runs, work),
             start(options.runs, work),
             curve(options.corpora / packages[-1], work),
         ]
@@ -267,7 +291,10 @@ def main(arguments: list[str]) -> int:
         "",
     ]
     text = "\n".join(
-        [*head, *parts[0], "", "## Start", "", *parts[1], "", "## Cost over size, cold", "", *parts[2], ""]
+        [
+            *[*head, *parts[0], "", "## Text, JSON and fixes, cold", "", *parts[1]],
+            *["", "## Start", "", *parts[2], "", "## Cost over size, cold", "", *parts[3], ""],
+        ]
     )
     print(text)
     if options.write:
