@@ -70,7 +70,7 @@ def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Include
         ordered = [again.get(path, indexes[path]) for path in sorted(indexes)]
         names = _names(ordered, context)
         evaluator = Evaluator(context.catalog.universe, names)
-        helpers = _helpers(ordered, names, evaluator)
+        helpers = _helpers(ordered, names, evaluator, known)
         naming = tuple(_naming(ordered, helpers - known))
         if not naming:
             break
@@ -88,19 +88,22 @@ def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Include
     )
 
 
-def _helpers(ordered: list[HostIndex], names: Names, evaluator: Evaluator) -> frozenset[str]:
-    """The functions and constants that answer for the architecture although their names do not say so."""
+def _helpers(ordered: list[HostIndex], names: Names, evaluator: Evaluator, known: frozenset[str]) -> frozenset[str]:
+    """The functions and constants that answer for the architecture although their names do not say so.
+
+    Those that are `known` to are not asked again.
+    """
     chosen = (name for name in _compiled(ordered) if name in names.constants and len(name) >= SHORTEST)
-    return frozenset(name for name in (*_answering(names, evaluator), *chosen) if not is_known(name))
+    return known.union(name for name in (*_answering(names, evaluator, known), *chosen) if not is_known(name))
 
 
-def _answering(names: Names, evaluator: Evaluator) -> Iterator[str]:
+def _answering(names: Names, evaluator: Evaluator, known: frozenset[str]) -> Iterator[str]:
     """The host functions whose answer depends on the architecture, if their name says which function is meant.
 
     What `__CUDA_ARCH__` decides inside a function of the device is a gate there, not where it is called.
     """
     for name, defined in names.functions.items():
-        if len(name) < SHORTEST or len(defined) > _MOST_MEANT:
+        if len(name) < SHORTEST or len(defined) > _MOST_MEANT or name in known:
             continue
         for one in defined:
             evaluator.steps = 0
