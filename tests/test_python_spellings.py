@@ -121,3 +121,12 @@ def test_what_others_register_is_undecided() -> None:
     text = "import torch\nT = {}\ndef register(sm):\n    def keep(f):\n        T[sm] = f\n        return f\n    return keep\n@register(90)\ndef k(): pass\ndef f():\n    major, minor = torch.cuda.get_device_capability()\n    one = T.get(major * 10 + minor)\n    if one is None:\n        raise RuntimeError\n    return one\n"
     gate = only(text)
     assert told(gate) == (set(), set())
+
+
+def test_many_switches_in_one_text_are_not_tried_out() -> None:
+    switches = "".join(f"    s{n} = 'a' if q[{n}] else 'b'\n" for n in range(40))
+    name = "".join(f"{{s{n}}}" for n in range(40))
+    gate = only(
+        f"{HEAD}def f(q):\n{switches}    name = f'{name}'\n    if major == 9 and name:\n        return fast()\n    raise RuntimeError\n"
+    )
+    assert {89, 100, 120} <= told(gate)[1]

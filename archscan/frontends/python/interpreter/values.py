@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -355,9 +356,9 @@ _MOST_VALUES = 8
 def _of_each(operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
     """What an operation gives for whichever of the values that some items may have."""
     names = unite(*(item.names for item in items if type(item) is OneOf))
-    ways = list(itertools.product(*(item.values if type(item) is OneOf else (item,) for item in items)))
-    if len(ways) > _MOST_VALUES**2:
+    if math.prod(len(item.values) for item in items if type(item) is OneOf) > _MOST_VALUES**2:
         return Unknown(names, arch)
+    ways = itertools.product(*(item.values if type(item) is OneOf else (item,) for item in items))
     found = one_of((_guarded(operation, way, arch) for way in ways), names)
     return replace(found, arch=True) if arch and isinstance(found, Unknown) else found
 
