@@ -422,3 +422,26 @@ def test_build_for_cuda_has_a_toolkit(test: str) -> None:
     assert {i.target.sm for i in one.images} == {80, 90} and not one.unknowns and not one.assumes
     (other,) = read_python(text.replace("CUDA_HOME", "MY_HOME").encode(), Given(CATALOG)).lists
     assert other.unknowns
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "images"),
+    [
+        ("a.sh", "docker build --build-arg torch_cuda_arch_list='7.5 8.0 12.0+PTX' .\n", {75, 80, 120}),
+        ("a.sh", 'cmake "-DCMAKE_CUDA_ARCHITECTURES=75 90" .\n', {75, 90}),
+        ("a.sh", "pip install -C cuda_arch_list=9.0 other='7.5 8.0' .\n", {90}),
+    ],
+)
+def test_blanks_in_quotes_part_no_list(name: str, text: str, images: set[int]) -> None:
+    (gate,) = facts(name, text).gates
+    members = load().universe.members(gate.arms[0].truth.yes)
+    assert {t.sm for t in members if not t.suffix} >= images
+
+
+@pytest.mark.parametrize(
+    ("flag", "newer"),
+    [("-arch=$(ARCH)", True), ("-gencode arch=compute_75,code=$(ARCH)", False)],  # the short form leaves PTX in
+)
+def test_what_a_variable_of_a_makefile_comes_to_in_a_flag(flag: str, newer: bool) -> None:
+    (gate,) = facts("Makefile", f"ARCH = sm_75\nprog: a.cu\n\tnvcc {flag} -o prog a.cu\n").gates
+    assert (120 in {t.sm for t in load().universe.members(gate.arms[0].truth.yes)}) is newer

@@ -278,9 +278,17 @@ def maximal(lists: Iterable[ArchList]) -> list[ArchList]:
     """The lists without those whose entries all stand in a larger one: a variable that goes into a command."""
     kept: list[ArchList] = []
     for one in sorted(lists, key=lambda one: (-len(_spots(one)), not one.is_built, not one.is_flags)):
-        if not any(_spots(one) <= _spots(other) for other in kept):
+        if not any(_spots(one) <= _spots(other) or _is_part(one, other) for other in kept):
             kept.append(one)
     return sorted(kept, key=lambda one: one.start)
+
+
+def _is_part(one: ArchList, other: ArchList) -> bool:
+    """Whether each entry of a list holds one of another's: `sm_75` of a variable, of which a flag takes the 75."""
+    spots = [entry.at for entry in other.entries if entry.at >= 0]
+    return bool(one.entries) and all(
+        any(entry.at <= spot < entry.at + len(entry.text) for spot in spots) for entry in one.entries
+    )
 
 
 def _spots(one: ArchList) -> set[tuple[int, tuple[str, ...]]]:

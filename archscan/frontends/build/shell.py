@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from archscan.frontends.build.archlists import ArchList
 from archscan.frontends.build.reading import Given, Reading, finished, of_command, of_variable
+from archscan.frontends.build.request import ARCH_NAME
 from archscan.frontends.build.traced import (
     HOLE,
+    Text,
     Ways,
     added,
     combined,
@@ -39,6 +41,7 @@ _ORDERS = {
     "-eq": lambda a, b: a == b, "-ne": lambda a, b: a != b, "-lt": lambda a, b: a < b,
     "-le": lambda a, b: a <= b, "-gt": lambda a, b: a > b, "-ge": lambda a, b: a >= b,
 }  # fmt: skip
+_QUOTED = re.compile(r"(?:-D)?[A-Za-z_]\w*=\S*\s+\S")  # one word: its blanks were in quotes
 _LEAVING = frozenset({"exit", "return"})
 
 
@@ -187,13 +190,26 @@ class Script:
         if name in self.functions and self.depth < MAX_DEPTH:
             self.call(self.functions[name], words)
             return True
-        texts = combined([w for word in words for w in (word, (_BLANK,))])
-        if name not in ("echo", "printf", ":"):
+        said = name not in ("echo", "printf", ":")
+        settings = [word for word in words if said and any(_QUOTED.match(shown(way)) for way in word)]
+        for word in settings:
+            for way in word:
+                self.setting(way)
+        texts = combined([w for word in words if word not in settings for w in (word, (_BLANK,))])
+        if said:
             for text in texts:
                 self.lists += of_command(under(text, self.asked), self.toolkit)
         else:
             self.told.append((node.start_byte, node.end_byte))
         return name not in _LEAVING or bool(self.asked)
+
+    def setting(self, text: Text) -> None:
+        """One word `NAME=a b c`, which was in quotes."""
+        name, equals, _ = shown(text).partition("=")
+        bare = name.removeprefix("-D")
+        if equals and ARCH_NAME.search(bare):
+            value = under(cut(text, len(name) + 1, len(shown(text))), self.asked)
+            self.lists += of_variable(bare, (value,), self.toolkit, bare)
 
     def words(self, nodes: list[Node]) -> list[Ways]:
         """The values of arguments; what stands side by side is one (the grammar parts `a_$1,b_$1` in two)."""
