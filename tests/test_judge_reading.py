@@ -418,3 +418,33 @@ __global__ void run(float* y) {
 def test_what_only_one_type_uses_is_in_doubt(condition: str, told: bool, tmp_path: Path) -> None:
     found = _found(tmp_path, "sm_75", "run.cu", BY_TYPE.replace("CONDITION", condition)).values()
     assert any(f.problem is Problem.OVER_ADMITTED for f in found) is told
+
+
+GATED = """__global__ void k(float* o) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("wgmma.fence.sync.aligned;");
+  o[0] = 1;
+#endif
+}
+"""
+FLAGS = 'extra_cuda_cflags=["-gencode", "arch=compute_{0},code=sm_{0}"]'
+
+
+@pytest.mark.parametrize(
+    ("images", "found"),
+    [
+        (("90a",), []),  # nobody compiles it for sm_120, and the list is right as it is
+        (("90",), ["jit.py", "k.cu"]),  # the list could be opened
+        (("90a", "120"), ["k.cu"]),  # another build does compile it for the target
+    ],
+)
+def test_harm_that_no_build_compiles(tmp_path: Path, images: tuple[str, ...], found: list[str]) -> None:
+    (tmp_path / "k.cu").write_text(GATED)
+    lines = [
+        f'def module{i}():\n    return load(name="y{i}", sources=["k.cu"], {FLAGS.format(one)})\n'
+        for i, one in enumerate(images)
+    ]
+    (tmp_path / "jit.py").write_text("from torch.utils.cpp_extension import load\n\n\n" + "\n\n".join(lines))
+    facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False))
+    told = report(facts, select("sm120", CATALOG), CATALOG, JudgeSettings()).findings
+    assert sorted(f.path for f in told if f.listed) == found

@@ -50,10 +50,10 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     cases = (*open_cases, *pairs.mismatches)
     told = [c for c in cases if _is_told(c, settings)]
     bench = _Bench(project, selection, settings, catalog, pairs, Recogniser(catalog))
-    lists = [c for c in told if c.gate.kind is Kind.KEYWORD_LIST]  # what they compile is judged by whether they stay
+    lists = [c for c in told if c.gate.kind in _CLOSE]  # what they compile is judged by whether they stay
     listed = {id(c): bench.outcome(c, frozenset()) for c in lists}
     left = frozenset(key for key, outcome in listed.items() if outcome.advised.advice is Advice.LEAVE)
-    outcomes = [listed.get(id(c)) or bench.outcome(c, left) for c in told]
+    outcomes = [o for o in (listed.get(id(c)) or bench.outcome(c, left) for c in told) if not _is_unreachable(o)]
     rules = in_order(catalog.rules.values())
     made = findings(outcomes, rules)
     compiled = judge_libraries(facts, selection, catalog, rules, shows, made)
@@ -125,6 +125,12 @@ class _Bench:
         return tuple(feature.group for feature in named if not feature.mask & self.selection.mask)
 
 
+def _is_unreachable(outcome: Outcome) -> bool:
+    """Whether harm stands where no list compiles it for the target, and none is to be opened."""
+    return outcome.weighed.unbuilt and outcome.case.problem is Problem.OVER_ADMITTED
+
+
+_CLOSE = frozenset({Kind.KEYWORD_LIST, Kind.BUILD_LIST})
 _ELSE = frozenset({Consequence.SLOW_FALLBACK, Consequence.DEGRADED_TUNING})  # something else is done, and well
 
 

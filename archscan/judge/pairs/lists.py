@@ -134,21 +134,37 @@ def _is_for(case: Case, listed: int) -> bool:
 
 
 def unbuilt(pairing: Pairing) -> None:
-    """Notes the JIT lists that shut the target out beside the sources which they alone compile."""
+    """Notes the lists that shut the target out beside the sources which they alone compile."""
     closed = {name: c for c in pairing.shut if c.gate.kind is Kind.KEYWORD_LIST for name in _functions(c)}
-    if not closed:
+    shut = {id(c.gate): c for c in pairing.shut if c.gate.kind is Kind.BUILD_LIST and not c.gate.rest.environment}
+    if not closed and not shut:
         return
-    roots: dict[str, list[str]] = defaultdict(list)  # by the name of the closed list, "" for what is open
+    roots: dict[int, list[str]] = defaultdict(list)  # by the closed list, 0 for what is open
+    closers: dict[int, Case] = {}
     for file in pairing.project.files:
+        lists = _own_lists(file)
         for link in file.links:
             if link.kind is LinkKind.JIT_SOURCE:
                 name = re.split(r"::|\.", link.source)[-1]
-                roots[name if name in closed else ""] += pairing.project.named_files(link.target)
-    built = set(_with_includes(pairing, roots.pop("", [])))
-    for name, paths in roots.items():
+                own = lists.get(name, [])
+                closer = closed.get(name) or (shut[id(own[0])] if own and all(id(g) in shut for g in own) else None)
+                if closer is not None:
+                    closers[id(closer)] = closer
+                roots[id(closer) if closer else 0] += pairing.project.named_files(link.target)
+    built = set(_with_includes(pairing, roots.pop(0, [])))
+    for number, paths in roots.items():
         for path in _with_includes(pairing, paths):
             if path not in built:
-                pairing.closers[path].append(closed[name])
+                pairing.closers[path].append(closers[number])
+
+
+def _own_lists(file: FileFacts) -> dict[str, list[Gate]]:
+    """The lists of images that a file writes out, by the function that they stand in."""
+    found: dict[str, list[Gate]] = defaultdict(list)
+    for gate in file.gates:
+        if gate.kind is Kind.BUILD_LIST:
+            found[re.split(r"::|\.", gate.scope.name)[-1] if gate.scope else ""].append(gate)
+    return found
 
 
 def _source_cases(pairing: Pairing, gate: Gate) -> list[Case]:
