@@ -8,6 +8,7 @@ import pytest
 
 from archscan.catalog import load
 from archscan.catalog.targets import select
+from archscan.judge.needs.limits import is_limit
 from archscan.model.finding import Advice, Capability, Consequence, Finding, Problem
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.pipeline import report, scan
@@ -418,6 +419,15 @@ __global__ void run(float* y) {
 def test_what_only_one_type_uses_is_in_doubt(condition: str, told: bool, tmp_path: Path) -> None:
     found = _found(tmp_path, "sm_75", "run.cu", BY_TYPE.replace("CONDITION", condition)).values()
     assert any(f.problem is Problem.OVER_ADMITTED for f in found) is told
+
+
+@pytest.mark.parametrize(
+    ("value", "is_it"),
+    [(101376, True), (99, True), (99000, True), (98999, False), (100000, False), (None, False)],  # bytes, KB, thousands
+)
+def test_how_a_limit_of_memory_is_written(value: int | None, is_it: bool) -> None:
+    assert is_limit(value, 101376, "smem_block_optin") is is_it
+    assert is_limit(value, 101376, "threads") is (value == 101376)
 
 
 GATED = """__global__ void k(float* o) {

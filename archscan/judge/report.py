@@ -107,6 +107,7 @@ class _Bench:
             pairs=pairs.of(bare),
             routed=id(bare) in pairs.routed,
             unbuilt=bool(closers) and all(id(closer) in left for closer in closers),
+            built=bare.gate.path in pairs.built,
             selection=selection,
             catalog=catalog,
             harm=evidence.harm,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import Advice, Consequence, Intent, Level, Problem, Relation
-from archscan.model.gate import Kind
+from archscan.model.gate import Kind, Layer
 
 LEVELS = {
     Consequence.SILENT_NOOP: Level.HIGH,
@@ -20,6 +20,8 @@ LEVELS = {
     Consequence.CORRECT_EXCLUSION: Level.INFO,
 }
 
+_COMPILED = frozenset({Layer.PREPROCESSOR, Layer.DEVICE, Layer.HOST})
+
 
 def severity_of(weighed: Weighed, advised: Advised) -> Level:
     """high, medium, low or info: what the target gets today where the default way leads there."""
@@ -32,8 +34,8 @@ def severity_of(weighed: Weighed, advised: Advised) -> Level:
     obstacle = case.obstacle
     if obstacle is not None and obstacle.fits:
         level = least(level, Level.LOW)  # only where plain code is built for a chip that has a suffix
-    elif case.problem is Problem.OVER_ADMITTED:
-        level = least(level, Level.MEDIUM)  # nothing says that the default way leads there
+    elif case.problem is Problem.OVER_ADMITTED:  # that the default way leads there is known of what is compiled alone
+        level = least(level, Level.MEDIUM if weighed.built or case.gate.layer not in _COMPILED else Level.LOW)
     if weighed.is_helper and weighed.relation is Relation.OLDER:
         level = least(level, Level.MEDIUM)  # made for newer chips, and nobody sees who would call it on this one
     if weighed.unbuilt and case.problem is Problem.EXCLUDED:

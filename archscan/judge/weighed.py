@@ -31,6 +31,7 @@ class Weighed:
     pairs: tuple[Pair, ...]
     routed: bool  # the host launches what is behind it for other targets only
     unbuilt: bool  # no list compiles its source for the target
+    built: bool  # a scanned build does
     selection: Selection
     catalog: Catalog
     harm: bool  # sourced: opening such a gate cost time, or went wrong, on the target's family

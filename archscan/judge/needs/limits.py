@@ -135,8 +135,11 @@ def listed_limit(rows: str, own: int, catalog: Catalog) -> tuple[str, bool] | No
 
 
 def is_limit(value: int | None, known: int | None, key: str) -> bool:
-    """Whether a constant is that limit; of memory also where it is written in KB."""
-    return value is not None and known is not None and (value == known or ("smem" in key and value * 1024 == known))
+    """Whether a constant is that limit; of memory also where it is written in KB, or in thousands for KB: 99000."""
+    if value is None or known is None:
+        return False
+    kilo = value // 1000 if value % 1000 == 0 else value
+    return value == known or ("smem" in key and kilo * 1024 == known)
 
 
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
