@@ -130,3 +130,12 @@ def test_many_switches_in_one_text_are_not_tried_out() -> None:
         f"{HEAD}def f(q):\n{switches}    name = f'{name}'\n    if major == 9 and name:\n        return fast()\n    raise RuntimeError\n"
     )
     assert {89, 100, 120} <= told(gate)[1]
+
+
+@pytest.mark.parametrize(("given", "yes", "no"), [("major", {90, 100, 120}, {75, 80}), ("size(major)", set(), set())])
+def test_a_function_that_calls_itself(given: str, yes: set[int], no: set[int]) -> None:
+    """With what is known it is followed; with what nobody knows it is left at once, and unknown."""
+    text = f"{HEAD}def down(n):\n    return n if n < 10 else down(n - 1)\n\nif down({given}) == 9:\n{FAST}"
+    taken, missed = told(only(text))
+    assert (yes <= taken, no <= missed) == (True, True)
+    assert bool(taken) is bool(yes)

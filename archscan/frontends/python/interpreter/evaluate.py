@@ -36,6 +36,7 @@ class Interpreter:
         self.steps = 0
         self.tries = 0  # try statements being run
         self.cut_short = 0  # evaluations that met a limit or themselves: what rests on them is not remembered
+        self.running: list[tuple[str, int]] = []  # the functions that are being called, by file and offset
         self.trace: list[Related] = []
         self.said: dict[Related, str] = {}  # what a function that tells targets apart says of itself
         self.environment: dict[str, None] = {}

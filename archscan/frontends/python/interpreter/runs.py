@@ -91,6 +91,9 @@ def invoke(interpreter: Interpreter, callee: Value, args: tuple[Value, ...], key
     if interpreter.depth > DEPTH or interpreter.steps > STEPS:
         interpreter.cut_short += 1
         return Outcome(Unknown(("too deep",)))
+    place = (callee.module.path, callee.node.start_byte)
+    if place in interpreter.running and any(isinstance(a, Unknown) for a in (*args, *keywords.values())):
+        return Outcome(Unknown(("recursion",), any(depends(a) for a in (*args, *keywords.values()))))
     if callee.doubt:
         sure = FuncV(callee.module, callee.node, callee.frame, callee.bound, callee.is_bound)
         outcome = invoke(interpreter, sure, args, keywords)
@@ -103,10 +106,12 @@ def invoke(interpreter: Interpreter, callee: Value, args: tuple[Value, ...], key
     outer, interpreter.trace = interpreter.trace, []
     whole = interpreter.cut_short
     interpreter.depth += 1
+    interpreter.running.append(place)
     try:
         outcome = _run(interpreter, callee, args, keywords)
     finally:
         interpreter.depth -= 1
+        interpreter.running.pop()
     mine = distinct(interpreter.trace)
     if (depends(outcome.value) or outcome.raises) and callee.node.type == "function_definition":
         definition = _definition_of(callee)
