@@ -1,6 +1,6 @@
 """Measures how often the judge is right on labelled places: scripts/calibrate.py [--set NAME] [DIRECTORY].
 
-NAME is dev, holdout, second or all; second is held out, and its first run is the one that counts.
+NAME is dev, holdout, second, third or all; third is held out, and its first run is the one that counts.
 DIRECTORY holds the packages that scripts/labels_fetch.py unpacked ($ARCHSCAN_LABELS when it is not given). Prints per
 row of the advice table how often its advice was right, with Wilson's 95 % interval, and the same per target, class of
 package and problem; what was missed; and whether the proposed fixes may be what they say. --json FILE writes all of it;
@@ -35,7 +35,7 @@ from archscan.model.report import Report
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.pipeline import report, scan
 
-SETS = ("dev", "holdout", "second")
+SETS = ("dev", "holdout", "second", "third")
 SEEN = ("dev", "holdout")  # the judge may be mended on their places
 TO_LEAVE = frozenset({"leave", "widen-unsafe-compile"})  # the same advice: do not open it
 RIGHT, WRONG, HALF, MISSED, SILENT = "right", "wrong", "half", "missed", "silent"

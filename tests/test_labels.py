@@ -40,6 +40,8 @@ FIXES = [label for name in SETS for some in labels("fixes", [name]).values() for
 FIRST = ("dev", "holdout")
 SECOND = [label for some in labels("findings", ["second"]).values() for label in some]
 SECOND_FIXES = [label for some in labels("fixes", ["second"]).values() for label in some]
+THIRD = [label for some in labels("findings", ["third"]).values() for label in some]
+THIRD_FIXES = [label for some in labels("fixes", ["third"]).values() for label in some]
 NEWER = ("sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
 ADVICE = {*(a.value for a in Advice), "investigate"}
 INTENTS = {"requirement", "path", "tuning", "images", "limit", "mistake", "restriction", "workaround", "preparation"}
@@ -64,12 +66,12 @@ def test_the_second_drawing_is_mostly_about_newer_chips_and_half_of_it_not_about
     assert classes.total() >= 14 and classes["other"] >= classes["language-models"]
 
 
-def test_nothing_that_the_judge_reads_names_a_package_of_the_second_drawing() -> None:
+def test_nothing_that_the_judge_reads_names_a_package_of_the_later_drawings() -> None:
     root = Path(__file__).parent.parent
     files = [path for folder in ("archscan", "rules") for path in (root / folder).rglob("*")]
     said = "\n".join(path.read_text("utf-8") for path in files if path.suffix in (".py", ".yaml")).lower()
     for package in packages():
-        if package["set"] == "second":
+        if package["set"] in ("second", "third"):
             assert not re.search(rf"\b{re.escape(package['name'])}\b", said), package["name"]
 
 
@@ -77,6 +79,7 @@ def test_every_place_says_how_it_was_drawn() -> None:
     assert {label["drawn"] for label in FINDINGS} == {"finding", "gate", "grep", "second", "read"}
     assert {label["drawn"] for label in FIXES} == {"proposed", "labelled finding"}
     assert {label["drawn"] for label in SECOND} == {"finding", "gate", "grep", "read"}
+    assert {label["drawn"] for label in THIRD} == {"finding", "gate", "grep", "read"}
 
 
 @pytest.mark.parametrize("kind", ["findings", "fixes"])
@@ -211,7 +214,7 @@ def test_calibrating_without_packages_says_why(
     assert "ARCHSCAN_LABELS" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["second", "all"])
+@pytest.mark.parametrize("name", ["second", "third", "all"])
 def test_places_that_are_held_out_are_not_shown(name: str) -> None:
     with pytest.raises(SystemExit):
         main(["--set", name, "--places", str(Path.cwd())])
