@@ -552,3 +552,20 @@ def test_header_that_cmake_fills_in_is_no_cmake_file() -> None:
     assert is_cmake("FooConfig.cmake.in") and is_cmake("foo-1.2.cmake.in")
     assert facts("@PACKAGE_INIT@\nset(CMAKE_CUDA_ARCHITECTURES 90)\n").problems == ()
     assert facts("@PACKAGE INIT@\nset(CMAKE_CUDA_ARCHITECTURES 90)\n").problems == ("no command at line 1",)
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ('set(K 80)\nif(ASKED MATCHES x)\n  set(K 90)\nendif()\nstring(APPEND K " -arch=sm_90")\n', None),
+        ('set(K 80)\nstring(APPEND K " -arch=sm_90")\n', "80 -arch=sm_90"),
+        ("set(L 1)\nif(ASKED MATCHES x)\n  set(L 2)\nendif()\nset(K 80)\n"
+         "foreach(a IN LISTS L)\n  set(K 90)\nendforeach()\n", None),
+        ("set(L 1)\nset(K 80)\nforeach(a IN LISTS L)\n  set(K 90)\nendforeach()\n", "90"),
+        ('set(L "")\nset(K 80)\nforeach(a IN LISTS L)\n  set(K 90)\nendforeach()\n', "80"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_stays_so(text: str, held: str | None) -> None:
+    """Taken for empty until a random program told otherwise: what is appended to, and what a loop goes through."""
+    trace = evaluate("x", parse(text.encode()), Request(None), Project(), CATALOG)
+    assert trace.held["K"].text == held

@@ -458,6 +458,8 @@ class _Interpreter:
             elif by_name:
                 held = self.requested(self.find(argument.text) or unknown(argument.text))
                 yield from (Value(item, held.origins) for item in held.elements)
+                if held.text is None:
+                    yield held
             else:
                 yield from map(self.requested, self.expanded((argument,)))
 

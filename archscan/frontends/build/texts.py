@@ -32,6 +32,9 @@ def string(values: list[Value], find: Callable[[str], Value | None]) -> Assigned
         return _outputs(values, unknown(*(name for value in values for name in value.because)))
     words = [value.text or "" for value in values]
     origins = frozenset(origin for value in values for origin in value.origins)
+    held = find(words[1]) if words[:1] in (["APPEND"], ["PREPEND"]) and len(words) > 1 else None
+    if held is not None and held.text is None:
+        return {words[1]: Value(None, origins | held.origins, held.because)}  # what is added to is not known
     made = _string(words, find)
     if made is None:
         return _outputs(values, Value(None, origins, ("string()",)))
