@@ -46,7 +46,7 @@ def images(build: dict[str, Any]) -> list[str]:
         ("90", 90, "native"), ("90a", 90, "native"), ("90a", 100, "none"), ("80", 89, "compatible"), ("80", 90, "none"),
         ("80p", 90, "jit"), ("80p", 75, "none"), ("120f", 121, "compatible"), ("120a", 121, "none"), ("120", 121, "compatible"),
         ("80", 87, "unknown"), ("87", 87, "native"), ("80p", 87, "jit"), ("101", 110, "unknown"), ("100fp", 103, "jit"),
-        ("100fp", 110, "none"),
+        ("100fp", 110, "none"), ("100", 110, "none"), ("100", 101, "compatible"),
     ],
 )  # fmt: skip
 def test_what_a_gpu_gets(made: str, sm: int, word: str) -> None:
@@ -217,3 +217,39 @@ def test_nothing_is_only_said_of_what_is_known(value: str, hangs: list[str], tmp
     (one,) = builds(tmp_path, CMakeLists__txt=text)["builds"]
     assert one["unknowns"] == hangs
     assert one["gets"]["sm_75"] == ("unknown" if hangs else "none")
+
+
+def test_flags_that_are_not_known_are_told(tmp_path: Path) -> None:
+    """Nothing was said of them: a list that comes from elsewhere is no list that asks for nothing."""
+    text = (
+        "from distutils.extension import Extension\n"
+        'args = ["-gencode=arch=compute_" + cc + ",code=sm_" + cc for cc in CHIPS]\n'
+        'ext = Extension("k", sources=["k.cu"], extra_compile_args={"nvcc": args})\nsetup(ext_modules=[ext])\n'
+    )
+    (tmp_path / "setup.py").write_text("CHIPS = load()\n" + text)
+    (build,) = builds(tmp_path)["builds"]
+    assert build["unknowns"] == ["load()"]
+    assert set(build["gets"].values()) == {"unknown"}
+    (tmp_path / "setup.py").write_text('CHIPS = ["80"]\n' + text)
+    (build,) = builds(tmp_path)["builds"]
+    assert (build["unknowns"], build["gets"]["sm_80"]) == ([], "native")
+
+
+@pytest.mark.parametrize(("release", "images"), [("11.8", {"sm_52", "ptx:sm_52"}), ("13.0", {"sm_75", "ptx:sm_75"})])
+def test_no_architectures_are_those_of_nvcc(release: str, images: set[str], tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "project(p LANGUAGES CXX CUDA)\nadd_library(k k.cu)\nset_target_properties(k PROPERTIES CUDA_ARCHITECTURES OFF)\n"
+    )
+    (build,) = builds(tmp_path, "--cuda", release)["builds"]
+    assert {("ptx:" if i["kind"] == "ptx" else "") + i["arch"] for i in build["images"]} == images
+
+
+@pytest.mark.parametrize(
+    ("release", "entry", "stops"),
+    [("8.0", "2.0", False), ("9.0", "2.0", True), ("10.2", "3.0", False), ("11.0", "3.0", True), ("11.0", "8.6", True),
+     ("11.1", "8.6", False), ("11.8", "Kepler", False), ("12.0", "Kepler", True)],
+)  # fmt: skip
+def test_old_toolkits(release: str, entry: str, stops: bool, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(f'ENV TORCH_CUDA_ARCH_LIST="{entry};6.0"\n')
+    (build,) = builds(tmp_path, "--cuda", release)["builds"]
+    assert build["stops"] is stops

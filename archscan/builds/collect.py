@@ -13,12 +13,13 @@ from archscan.frontends.build.flags import code_makes_flags, makes_flags
 from archscan.frontends.build.images import Image, list_entries
 from archscan.frontends.build.interpreter import Built, Project, Trace, evaluate
 from archscan.frontends.build.places import line_at
+from archscan.frontends.build.python.lists import NUMBER_LEFT_OPEN
 from archscan.frontends.build.python.values import strings
 from archscan.frontends.build.readers import read
 from archscan.frontends.build.reading import Given, finished, mentions, of_flags
-from archscan.frontends.build.request import Request, inputs_of, spellings_of
+from archscan.frontends.build.request import Request, default_architecture, inputs_of, spellings_of
 from archscan.frontends.build.syntax import Listfile, parse
-from archscan.frontends.build.traced import written
+from archscan.frontends.build.traced import because, shown, written
 from archscan.model.facts import Source
 from archscan.model.target import Target
 from archscan.sources.kinds import build_kind, is_cmake
@@ -110,6 +111,9 @@ def _of_python(source: Source, given: Given, found: Collected) -> None:
         if build is not None:
             found.builds.append(build)
             told |= {made.line for made in build.images} | {extension.line}
+    found.not_read += [
+        (source.path, f"line {line_at(source.data, at)}: {why}") for at, why in python.unread(script, lists)
+    ]
     rest = [one for one in lists if not {line_at(source.data, e.at) for e in one.entries if e.at >= 0} & told]
     found.builds += [_of_list(one, source, given) for one in rest if not one.is_built]
 
@@ -126,6 +130,10 @@ def _of_extension(
         flags = of_flags(extension.name, text, given)
         if flags is not None:
             return replace(_of_list(flags, source, given, "extension"), line=extension.line, reads="")
+    open_flags = [because(text) for text in strings(extension.nvcc) if NUMBER_LEFT_OPEN.search(shown(text))]
+    if open_flags:
+        names = tuple(dict.fromkeys(name for names in open_flags for name in names)) or ("flags for nvcc",)
+        return Build(extension.name, "extension", source.path, extension.line, unknowns=names)
     texts = [text for value in extension.values for text in strings(value)]
     device = any(_CUDA_SOURCE.search(run.text or "") for text in texts for run in text)
     if not device or not _TORCH_EXTENSIONS.search(source.data):
@@ -265,11 +273,14 @@ def _target(
         at = files[part.path][0] if part.path in files else source
         line = line_at(at.data, part.at)
         if part.value.text is None:
-            unknowns += part.value.because
+            unknowns += part.value.because or ("CMAKE_CUDA_ARCHITECTURES" if part.is_list else "CMAKE_CUDA_FLAGS",)
             continue
-        if part.is_list and part.value.text.upper() in ("OFF", "FALSE"):
-            continue
-        text = written(part.value.text, 0)
+        asked_for = part.value.text
+        if part.is_list and asked_for.upper() in ("OFF", "FALSE"):
+            if any(not other.is_list for other in parts):
+                continue
+            asked_for = default_architecture(given.release)  # CMake says nothing to nvcc
+        text = written(asked_for, 0)
         one: ArchList | None
         if part.is_list:
             one = named_list("CMAKE_CUDA_ARCHITECTURES", text, given.catalog, given.release)
@@ -277,7 +288,7 @@ def _target(
             entries, gaps, words = flag_entries(text, given.catalog, given.release)
             one = ArchList("", entries, 0, 0, "", gaps, "", given.release, words)
         if one is None:
-            unknowns.append(part.value.text or "CMAKE_CUDA_ARCHITECTURES")
+            unknowns.append(asked_for or "CMAKE_CUDA_ARCHITECTURES")
             continue
         unknowns += one.unknowns
         for entry in one.entries:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from archscan.catalog.architectures import takes
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.images import Image, disputed, loaded_by
 
@@ -79,7 +78,8 @@ def gets(images: tuple[Image, ...], sm: int, catalog: Catalog, is_open: bool = F
         return COMPATIBLE
     if loaded_by(images, sm, catalog):
         return JIT
-    known = [i for i in images if i.target.sm in catalog.architectures]
+    # Under its other number, and no other of that major: sm_100 did not load on sm_110,
+    # https://github.com/vllm-project/vllm/pull/39233
     renamed = catalog.architectures[sm].renamed
-    twin = renamed is not None and any(takes(i.target, renamed, catalog, i.ptx) for i in known)
+    twin = renamed is not None and any(i.target.sm == renamed for i in images)
     return UNKNOWN if is_open or twin or sm in disputed(images, catalog) else NONE

@@ -212,7 +212,7 @@ def _torch_names(text: str, catalog: Catalog) -> tuple[Image, ...] | None:
     if bare not in named:
         return None
     entries = (named[bare] + (ptx if not named[bare].endswith("+PTX") else "")).split(";")
-    return tuple(image for entry in entries for image in entry_images(entry, catalog) or ())
+    return tuple(image for entry in entries for image in entry_images(entry, catalog) or _old(entry))
 
 
 def _target(text: str) -> Target | None:

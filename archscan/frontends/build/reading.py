@@ -18,7 +18,7 @@ _SETTING = re.compile(
     r"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s\"']*))"
 )
 _VERSION = re.compile(
-    r"(?:CUDA(?:_?TOOLKIT)?|NVCC|CMAKE_CUDA_COMPILER)"
+    r"(?:CUDA(?:_?TOOLKIT|_COMPILER)?|NVCC|CMAKE_CUDA_COMPILER)"
     r"(?:_VER(?:SION)?(?:_(?P<part>MAJOR|MINOR|STRING))?|_(?P<bare>MAJOR|MINOR)(?:_VER(?:SION)?)?)",
     re.IGNORECASE,
 )

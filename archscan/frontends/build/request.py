@@ -86,7 +86,7 @@ class Request:
     @property
     def compiler_default(self) -> Value:
         """What nvcc builds for by itself, and CMake sets where CUDA becomes a language (ptxas --help says so)."""
-        return Value("75" if int(self.cuda.partition(".")[0]) >= 13 else "52")
+        return Value(default_architecture(self.cuda))
 
     def takes(self, name: str) -> bool:
         """Whether the user decides what this variable holds."""
@@ -95,6 +95,11 @@ class Request:
     def _version(self, part: str) -> str:
         major, _, minor = self.cuda.partition(".")
         return {"MAJOR": major, "MINOR": minor or "0"}.get(part.upper(), self.cuda)
+
+
+def default_architecture(release: str) -> str:
+    """What nvcc builds for where it is told nothing, machine code and PTX."""
+    return "75" if int(release.partition(".")[0]) >= 13 else "52"
 
 
 def is_users(name: str) -> bool:

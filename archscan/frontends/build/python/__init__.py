@@ -5,7 +5,7 @@
 """
 
 from archscan.frontends.build.python.known import Known, known_lists
-from archscan.frontends.build.python.lists import lists_of
+from archscan.frontends.build.python.lists import lists_of, unread
 from archscan.frontends.build.python.reader import read_python, read_starlark
 from archscan.frontends.build.python.running import evaluated, parsed, run_script
 from archscan.frontends.build.python.script import Extension, Script
@@ -21,4 +21,5 @@ __all__ = [
     "read_python",
     "read_starlark",
     "run_script",
+    "unread",
 ]

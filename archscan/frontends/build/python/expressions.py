@@ -116,6 +116,8 @@ def subscript(script: Script, node: ast.Subscript, frame: dict[str, Value]) -> V
     except TypeError:
         return Unknown(names_in(key))
     if isinstance(holder, Table):
+        if isinstance(key, Release) and wanted not in holder.items:
+            wanted = ".".join(map(str, key.numbers))  # a release that the table has as text
         return holder.items.get(wanted, Unknown((name_of(node.value),)))
     if isinstance(holder, Items) and isinstance(wanted, int) and not holder.is_open:
         values = holder.values()

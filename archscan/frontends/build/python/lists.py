@@ -14,7 +14,7 @@ from archscan.frontends.build.request import ARCH_NAME
 from archscan.frontends.build.traced import HOLE, Text, because, shown, under
 
 _ASKED = re.compile(r"environ|device_capability|get_device|native|nvidia-smi|nvidia_smi")
-_MADE_OF = re.compile(r"(?:compute|sm)_" + HOLE)
+NUMBER_LEFT_OPEN = re.compile(r"(?:compute|sm)_" + HOLE)
 
 
 def unread(script: Script, lists: tuple[ArchList, ...]) -> Iterator[tuple[int, str]]:
@@ -23,7 +23,7 @@ def unread(script: Script, lists: tuple[ArchList, ...]) -> Iterator[tuple[int, s
     made = {entry.made for one in lists for entry in one.entries} | {one.start for one in lists}
     for _, value, _ in script.kept:
         for text in strings(value):
-            if not _MADE_OF.search(shown(text)):
+            if not NUMBER_LEFT_OPEN.search(shown(text)):
                 continue
             names = because(text)
             at = next((r.at for r in text if r.at >= 0 and re.search(r"(?:compute|sm)_$", r.text or "")), -1)
