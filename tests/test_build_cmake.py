@@ -569,3 +569,19 @@ def test_what_is_not_known_stays_so(text: str, held: str | None) -> None:
     """Taken for empty until a random program told otherwise: what is appended to, and what a loop goes through."""
     trace = evaluate("x", parse(text.encode()), Request(None), Project(), CATALOG)
     assert trace.held["K"].text == held
+
+
+def test_flags_in_a_function_that_another_file_calls() -> None:
+    """Each file tells of its flags: the one with the function where nothing else in it is told."""
+    function = (
+        'function(flags out)\n  set(${out} "-gencode arch=compute_${N},code=sm_${N}" PARENT_SCOPE)\nendfunction()\n'
+    )
+    front_end, context = BuildFrontEnd(), Context(CATALOG, ScanSettings())
+    sources = [Source("CMakeLists.txt", b"include(f.cmake)\nflags(X)\n"), Source("f.cmake", function.encode())]
+    indexes = {s.path: front_end.index(s, context) for s in sources}
+    project = front_end.link(indexes, context)
+    (one,) = front_end.gates(indexes["f.cmake"], project, context).undecided
+    assert (one.line, "flags(), which other files call" in one.reason) == (2, True)
+    alone = front_end.link({"f.cmake": indexes["f.cmake"]}, context)
+    (one,) = front_end.gates(indexes["f.cmake"], alone, context).undecided
+    assert "nothing that was read calls" in one.reason

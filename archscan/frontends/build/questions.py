@@ -31,13 +31,18 @@ def open_questions(
     """
     told = {line for gate in gates for line in _lines(gate)}
     found: dict[int, Undecided] = {}
+    elsewhere: list[Undecided] = []  # told where the function is called, and here where nothing else is
     for command, function in _commands(body, ""):
         line = line_at(data, command.start)
-        why = _why(command, function, trace, called) if _gives(command) and line not in told else ""
-        if why and len(found) < _MOST:
-            shown = " ".join(data[command.start : command.end].decode("utf-8", "backslashreplace").split())
-            found.setdefault(line, Undecided(line, shown[:160], why))
-    return tuple(found.values())
+        if line in told or not _gives(command) or len(found) >= _MOST:
+            continue
+        shown = " ".join(data[command.start : command.end].decode("utf-8", "backslashreplace").split())[:160]
+        why = _why(command, function, trace, called)
+        if why:
+            found.setdefault(line, Undecided(line, shown, why))
+        elif function in called and command.start not in trace.ran and _FLAGS.search(shown):
+            elsewhere.append(Undecided(line, shown, f"in {function}(), which other files call: it is told there"))
+    return tuple(found.values()) or (() if told else tuple(elsewhere[:1]))
 
 
 def _why(command: Command, function: str, trace: Trace, called: frozenset[str]) -> str:
@@ -46,7 +51,7 @@ def _why(command: Command, function: str, trace: Trace, called: frozenset[str]) 
     if values is None:  # of another toolkit or platform, or told where the function is called
         return f"in {function}(), which nothing that was read calls" if function and function not in called else ""
     names = tuple(dict.fromkeys(name for value in values if value.text is None for name in value.because))
-    if not names or any(is_users(name) or name == _USERS for name in names):
+    if not names or all(is_users(name) or name == _USERS for name in names):
         return ""
     return f"made of {', '.join(names[:3])}, which is not known"
 
