@@ -23,6 +23,13 @@ _LIMITS = (
 )
 
 
+def _document(**parts: object) -> str:
+    """A document that scripts read."""
+    from archscan.reporting.json_format import dumped, headed
+
+    return dumped(headed(**parts)).rstrip("\n")
+
+
 def show_targets(names: Sequence[str], format: str) -> int:
     """Prints the universe, or what each of `names` means."""
     from archscan.catalog import load
@@ -32,7 +39,7 @@ def show_targets(names: Sequence[str], format: str) -> int:
     sms = [select(name, catalog).sm for name in names] or sorted(catalog.architectures)
     chosen = [catalog.architectures[sm] for sm in dict.fromkeys(sms)]
     if format == "json":
-        click.echo(json.dumps([_architecture_object(a, catalog) for a in chosen], indent=1, ensure_ascii=False))
+        click.echo(_document(targets=[_architecture_object(a, catalog) for a in chosen]))
         return 0
     for architecture in chosen:
         click.echo(_architecture_line(architecture, catalog))
@@ -73,7 +80,7 @@ def show_rules(directories: Sequence[str], format: str) -> int:
 
     rules = sorted(load([Path(d) for d in directories]).rules.values(), key=lambda rule: (rule.order, rule.id))
     if format == "json":
-        click.echo(json.dumps([rule_object(rule) for rule in rules], indent=1, ensure_ascii=False))
+        click.echo(_document(rules=[rule_object(rule) for rule in rules]))
         return 0
     width = max((len(rule.id) for rule in rules), default=0)
     for rule in rules:
@@ -139,7 +146,7 @@ def show_config(paths: Sequence[str], file: str | None, isolated: bool, format: 
             raise UserError(f"no such file or directory: {path}", nearest_entry(path))
     settings = merged({}, paths or (".",), file, isolated)
     if format == "json":
-        click.echo(json.dumps(_config_object(settings), indent=1, ensure_ascii=False))
+        click.echo(_document(**_config_object(settings)))
         return 0
     click.echo(f"config file: {settings.file or 'none found'}")
     for note in settings.notes:

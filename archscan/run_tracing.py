@@ -33,20 +33,21 @@ def run_trace(given: Mapping[str, Any]) -> int:
 def run_explain(given: Mapping[str, Any]) -> int:
     """Prints a rule's page, or what a message means and what raises it; the exit code is 1 where nothing is known."""
     from archscan.listing import rule_object, rule_page
+    from archscan.reporting.json_format import headed
     from archscan.reporting.plain import GLOSSARY
 
     settings = effective(given, _paths(given))
     catalog = loaded_catalog(settings)
     what = given["what"]
+    as_json = given["format_"] == "json"
     if what in GLOSSARY and not given["paths"]:
         page = "\n".join(wrapped(f"{what}: {GLOSSARY[what]}", terminal_width()))
-        as_json = given["format_"] == "json"
-        write(dumped({"word": what, "meaning": GLOSSARY[what]}) if as_json else visible_lines(page), given["output"])
+        write(dumped(headed(word=what, meaning=GLOSSARY[what])) if as_json else visible_lines(page), given["output"])
         return 0
     if what in catalog.rules:
-        page = rule_page(catalog.rules[what], terminal_width())
-        as_json = given["format_"] == "json"
-        write(dumped(rule_object(catalog.rules[what])) if as_json else visible_lines(page), given["output"])
+        rule = catalog.rules[what]
+        page = dumped(headed(rule=rule_object(rule))) if as_json else visible_lines(rule_page(rule, terminal_width()))
+        write(page, given["output"])
         return 0
     if re.fullmatch(r"[a-z]+(-[a-z]+)+", what):
         raise UserError(

@@ -21,7 +21,8 @@ def test_explain_knows_the_words_of_a_report(capsys: pytest.CaptureFixture[str])
     assert cli.run(["explain", "pair", "--isolated"]) == 0
     assert capsys.readouterr().out.startswith("pair: The gate is half of something")
     assert cli.run(["explain", "pair", "-f", "json", "--isolated"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"word": "pair", "meaning": GLOSSARY["pair"]}
+    document = json.loads(capsys.readouterr().out)
+    assert (document["word"], document["meaning"]) == ("pair", GLOSSARY["pair"])
 
 
 def test_a_misspelled_word_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

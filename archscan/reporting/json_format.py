@@ -43,6 +43,11 @@ def dumped(document: dict[str, Any]) -> str:
     return json_safe("{\n " + ",\n ".join(lines) + "\n}\n")
 
 
+def headed(**parts: Any) -> dict[str, Any]:
+    """A document of its own kind: which version it is of and who wrote it, then its parts."""
+    return {"schema_version": SCHEMA_VERSION, "tool": {"name": "archscan", "version": __version__}, **parts}
+
+
 def json_safe(text: str) -> str:
     """JSON text that is harmless to print and valid UTF-8: controls as `\\uNNNN`, bytes of names as `\\\\xNN`."""
     return CONTROL.sub(_escaped, text)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from archscan import __version__
 from archscan.catalog.types import Catalog
 from archscan.errors import UserError
 from archscan.frontends.links import builders_of
@@ -16,6 +15,7 @@ from archscan.model.facts import Facts, Failed, Skipped
 from archscan.model.report import Chain, Report, Step
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.model.target import Selection
+from archscan.reporting.json_format import headed
 from archscan.reporting.words import counted
 from archscan.tracing.code import Code
 from archscan.tracing.diff import Change, Difference, Group, compare, condition
@@ -210,35 +210,33 @@ def _first(arms: Iterable[Any]) -> str:
 def explanation_object(explanation: Explanation) -> dict[str, Any]:
     """The explanation as plain values."""
     e = explanation
-    return {
-        "schema_version": "1.0",
-        "tool": {"name": "archscan", "version": __version__},
-        "explanation": {
-            "message": e.message,
-            "id": e.id or None,
-            "title": e.title,
-            "meaning": e.meaning,
-            "layers": list(e.layers),
-            "advice": e.advice,
-            "source": e.source,
-            "raised": [
-                {"path": r.path, "line": r.line, "function": r.function or None, "template": r.template}
-                for r in e.raised
-            ],
-            "gates": [
-                {
-                    "path": c.gate.path,
-                    "line": c.line,
-                    "condition": _first(c.gate.arms),
-                    "why": c.why,
-                    "exact": c.exact,
-                    "state": c.state or None,
-                }
-                for c in e.causes
-            ],
-            "libraries": [{"path": path, "why": why} for path, why in e.libraries],
-        },
+    raised = [
+        {"path": r.path, "line": r.line, "function": r.function or None, "template": r.template} for r in e.raised
+    ]
+    gates = [
+        {
+            "path": c.gate.path,
+            "line": c.line,
+            "condition": _first(c.gate.arms),
+            "why": c.why,
+            "exact": c.exact,
+            "state": c.state or None,
+        }
+        for c in e.causes
+    ]
+    explained = {
+        "message": e.message,
+        "id": e.id or None,
+        "title": e.title,
+        "meaning": e.meaning,
+        "layers": list(e.layers),
+        "advice": e.advice,
+        "source": e.source,
+        "raised": raised,
+        "gates": gates,
+        "libraries": [{"path": path, "why": why} for path, why in e.libraries],
     }
+    return headed(explanation=explained)
 
 
 def diff_report(
@@ -317,20 +315,15 @@ def _places(old: GateState | None, new: GateState | None) -> str:
 
 def diff_object(difference: Difference) -> dict[str, Any]:
     """The difference as plain values."""
-    return {
-        "schema_version": "1.0",
-        "tool": {"name": "archscan", "version": __version__},
-        "target": {"name": difference.target},
-        "summary": {
-            "old_shut": difference.old_shut,
-            "new_shut": difference.new_shut,
-            **{what: len(difference.of(what)) for what in _TITLES},
-        },
-        "changes": [
+    numbers = {what: len(difference.of(what)) for what in _TITLES}
+    return headed(
+        target={"name": difference.target},
+        summary={"old_shut": difference.old_shut, "new_shut": difference.new_shut, **numbers},
+        changes=[
             {"change": c.what, "list": c.is_list, "chain": c.chain, "old": _side(c.old), "new": _side(c.new)}
             for c in difference.changes
         ],
-    }
+    )
 
 
 def _side(state: GateState | None) -> dict[str, Any] | None:
