@@ -7,7 +7,8 @@ from archscan.model.report import Report
 from archscan.reporting.account import account
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Entry, page
-from archscan.reporting.words import counted, one_line, verdict, visible
+from archscan.reporting.plain import answer, titled
+from archscan.reporting.words import counted, verdict, visible
 
 _MOST = 10  # of errors, and of warnings, that GitHub shows for a step
 _ERRORS = (Level.BLOCKED, Level.HIGH)
@@ -41,8 +42,7 @@ def _command(kind: str, entry: Entry, options: RenderOptions) -> str:
         "title": f"{finding.rule}: {finding.severity.value}",
     }
     more = f" And {len(entry.others)} more like it: {_places(entry, options)}." if entry.others else ""
-    reasons = " ".join(f"{one_line(r.text)}." for r in finding.risk.reasons[:2])
-    text = f"{one_line(finding.message)} ({verdict(finding)}). {reasons} Advice: {finding.advice.value}.{more}"
+    text = f"{titled(finding)} ({verdict(finding)}); {answer(finding)}.{more}"
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{kind} {written}::{_data(text)}"
 

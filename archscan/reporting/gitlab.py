@@ -9,7 +9,8 @@ from archscan.model.finding import Finding, Level
 from archscan.model.report import Report
 from archscan.reporting.json_format import json_safe
 from archscan.reporting.options import RenderOptions
-from archscan.reporting.words import one_line, verdict
+from archscan.reporting.plain import answer, titled
+from archscan.reporting.words import verdict
 
 _SEVERITY = {
     Level.BLOCKED: "critical",
@@ -33,7 +34,7 @@ def render_gitlab(report: Report, options: RenderOptions) -> str:
 
 def _issue(finding: Finding, ordinal: int, options: RenderOptions) -> dict[str, object]:
     return {
-        "description": f"{one_line(finding.message)} ({verdict(finding)}; advice: {finding.advice.value})",
+        "description": f"{titled(finding)} ({verdict(finding)}); {answer(finding)}",
         "check_name": finding.rule,
         "fingerprint": finding.fingerprint if ordinal == 1 else f"{finding.fingerprint}:{ordinal}",
         "severity": _SEVERITY[finding.severity],

@@ -21,7 +21,7 @@ from archscan.reporting.html_answer import answer_markup, plain_markup
 from archscan.reporting.matrix import Row, cell, columns
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Entry, Page, page
-from archscan.reporting.plain import GLOSSARY, opening, said, verb
+from archscan.reporting.plain import GLOSSARY, opening, titled, verb
 from archscan.reporting.words import body_lines, compact, gets, guarded, landing, near, one_line, verdict, visible
 
 _AROUND = 2  # lines of source shown before and after
@@ -147,7 +147,7 @@ def _entry(entry: Entry, number: int, report: Report, options: RenderOptions, sm
         "path": options.typed(finding.path),
         "line": finding.place.line,
         "function": finding.function or "",
-        "message": one_line(finding.message) if finding.binary is not None else said(finding),
+        "message": titled(finding),
         "label": verb(finding),
         "opening": opening(finding),
         "order": number,

@@ -10,6 +10,7 @@ from archscan.model.report import Report
 from archscan.reporting.account import account
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import page
+from archscan.reporting.plain import answer, titled
 from archscan.reporting.words import one_line, verdict, visible
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -42,14 +43,14 @@ def _case(suite: ET.Element, finding: Finding, options: RenderOptions) -> None:
         "line": str(finding.place.line),
     }
     case = ET.SubElement(suite, "testcase", {key: _xml(value) for key, value in attributes.items()})
-    message = one_line(finding.message)
+    message = titled(finding)
     failure = ET.SubElement(case, "failure", {"message": _xml(message), "type": finding.rule})
     lines = [
         place,
         f"{one_line(finding.condition)}: {verdict(finding)}",
         *(one_line(r.text) for r in finding.risk.reasons),
     ]
-    failure.text = _xml("\n".join([*lines, f"advice: {finding.advice.value}"]))
+    failure.text = _xml("\n".join([*lines, answer(finding)]))
 
 
 def _xml(text: str) -> str:

@@ -9,6 +9,7 @@ from archscan.model.report import Report
 from archscan.reporting.account import account
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Block, Entry, page
+from archscan.reporting.plain import HAPPENS, answer, titled
 from archscan.reporting.words import compact, counted, one_line, verdict
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~@$]|:(?=//))")
@@ -50,15 +51,16 @@ def _row(entry: Entry, options: RenderOptions) -> str:
     more = f" and {len(entry.others)} more" if entry.others else ""
     where = f"{_code(f'{options.located(finding.path)}:{finding.place.line}')}{more}"
     risk = f"{finding.severity.value}; to open: {finding.risk.level.value} ({finding.risk.score})"
-    return f"| {risk} | {_code(finding.rule)} | {where} | {plain(finding.message)} |"
+    return f"| {risk} | {_code(finding.rule)} | {where} | {plain(titled(finding))} |"
 
 
 def _details(entry: Entry, report: Report, options: RenderOptions) -> list[str]:
     finding = entry.finding
-    lines = [f"**{plain(finding.message)}** at {_code(f'{options.located(finding.path)}:{finding.place.line}')}", ""]
+    lines = [f"**{plain(titled(finding))}** at {_code(f'{options.located(finding.path)}:{finding.place.line}')}", ""]
     lines.append(f"- {_code(finding.condition)}: {plain(verdict(finding))}")
     lines.append(f"- taken by {plain(compact(finding.admits, report.universe) or 'no target')}")
-    lines.append(f"- today {_code(finding.consequence.value)}, advice {_code(finding.advice.value)}")
+    lines.append(f"- today: {plain(HAPPENS[finding.consequence])}")
+    lines.append(f"- {plain(answer(finding))}")
     for reason in finding.risk.reasons:
         lines.append(f"- {plain(reason.text)}")
         lines += [f"  - {plain(e.fact)} ({plain(e.source)}, {plain(e.confidence)})" for e in reason.evidence]

@@ -110,6 +110,16 @@ def opening(finding: Finding) -> str:
     return f"{takes(finding)}; {risk(finding)}"
 
 
+def titled(finding: Finding) -> str:
+    """What is wrong, in one line: of a library all that is said of it."""
+    return one_line(finding.message) if finding.binary is not None else said(finding)
+
+
+def answer(finding: Finding) -> str:
+    """`to open: only together with line 288; high risk: reports disagree`."""
+    return f"{verb(finding)}: {opening(finding)}"
+
+
 def takes(finding: Finding) -> str:
     """What opening the gate takes, without the risk; of what lets in too much, what would help."""
     if finding.problem is Problem.OVER_ADMITTED and finding.advice is not Advice.LEAVE:

@@ -20,7 +20,7 @@ from archscan.model.gate import Place
 from archscan.model.report import Chain, Report, Suppressed
 from archscan.reporting.json_format import json_safe
 from archscan.reporting.options import RenderOptions
-from archscan.reporting.plain import without_marks
+from archscan.reporting.plain import answer, titled, without_marks
 from archscan.reporting.words import body_lines, one_line, verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -193,14 +193,13 @@ def _suppressed(suppressed: Suppressed, context: _Context) -> Any:
 
 def _message(finding: Finding, related: Sequence[tuple[Any, str]]) -> str:
     """Risk first, because GitHub shows no rank; then the verdict, the reasons, and links to the related places."""
-    risk = finding.risk
-    parts = [f"{finding.severity.value.capitalize()}: {_said(finding.message)}"]
+    parts = [f"{finding.severity.value.capitalize()}: {_said(titled(finding))}"]
     if finding.binary is None:
         parts.append(_said(f"Guarded code: {verdict(finding)}"))
     if finding.features:
         parts.append(_said(f"It uses {', '.join(finding.features)}"))
-    parts += [_said(reason.text) for reason in risk.reasons[:3]]
-    parts.append(f"To open: {risk.level.value} risk ({risk.score}), {finding.advice.value}.")
+    parts += [_said(reason.text) for reason in finding.risk.reasons[:3]]
+    parts.append(_said(answer(finding)))
     links = [f"[{_link_text(words)}]({location.id})" for location, words in related[:10]]
     if links:
         parts.append(f"See {', '.join(links)}.")

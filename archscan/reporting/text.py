@@ -16,7 +16,7 @@ from archscan.reporting.first_screen import counted_lines, first_screen
 from archscan.reporting.fix_diff import diff_lines
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Block, Entry, Page, by_level, page
-from archscan.reporting.plain import opening, said, verb
+from archscan.reporting.plain import opening, said, titled, verb
 from archscan.reporting.words import (
     body_lines,
     cells,
@@ -143,8 +143,8 @@ def _code(finding: Finding, margin: _Margin, canvas: Canvas) -> list[str]:
 def _compiled(finding: Finding, margin: _Margin, canvas: Canvas) -> list[str]:
     """The `=` lines of a finding about a compiled library, which has no lines to show."""
     happens, helps, *more = finding.risk.reasons
-    lines = _note("today", f"{finding.consequence.value} {happens.text}", margin, canvas)
-    lines += _note("advice", f"{finding.advice.value}: {helps.text}", margin, canvas)
+    lines = _note("today", happens.text, margin, canvas)
+    lines += _note(verb(finding), helps.text, margin, canvas)
     for reason in more:
         lines += _note("note", reason.text + _sources(reason.evidence, finding, _MOST_SOURCES), margin, canvas)
     most = len(finding.related) if canvas.options.verbosity > 0 else _MOST_RELATED
@@ -157,7 +157,7 @@ def _compiled(finding: Finding, margin: _Margin, canvas: Canvas) -> list[str]:
 
 def _heading(finding: Finding, canvas: Canvas) -> list[str]:
     """The title, wrapped before it is painted; with -v the score that orders the report at the right."""
-    text = one_line(finding.message) if finding.binary is not None else said(finding)
+    text = titled(finding)
     label = f"{finding.severity.value}[{finding.rule}]: "
     score = f"order {finding.risk.score}" if canvas.options.verbosity > 0 else ""
     room = canvas.options.width - (len(score) + 2 if score else 0)
