@@ -110,21 +110,27 @@ def _judged(
     """Every environment for every GPU."""
     from archscan.environment.around import Around, around
     from archscan.environment.facts import package_facts
-    from archscan.environment.gates import Remembered, with_gates
+    from archscan.environment.gates import Remembered, advised, with_gates, with_runs
+    from archscan.environment.installed import normalised
     from archscan.environment.model import Question
-    from archscan.environment.rows import ranked, rows
+    from archscan.environment.rows import ranked, rows, used
     from archscan.reporting.environment import Judged
 
     facts = package_facts(catalog)
     judged = []
     for stock, keys in _stocks(given, asked):
         for selection, machine, gpu in selections:
-            found = rows(stock, Question(selection, catalog, facts, os.environ, machine))
+            question = Question(selection, catalog, facts, os.environ, machine, stock.environment.option)
+            found = rows(stock, question)
             found = tuple(row for row in found if keys is None or row.installed.key in keys)
+            found = used(found, given["for_"]) if given["for_"] else found
             if not asked.names:
                 remembered = Remembered(stock.environment.folders, selection.name, catalog.digest, given["cache"])
-                found = with_gates(found, remembered, _scan(selection, catalog) if given["gates"] else None)
-            found = ranked(found, given["for_"]) if given["for_"] else found
+                scan = _scan(selection, catalog) if given["gates"] else None
+                found = with_gates(found, remembered, scan)
+                found = with_runs(found, frozenset(map(normalised, given["for_"])), remembered, scan)
+                found = advised(found, question)
+            found = ranked(found) if given["for_"] else found
             about = Around() if asked.wheels else around(stock, found, selection, catalog, facts)
             judged.append(Judged(stock, selection, found, machine, gpu, about))
     return judged

@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import trace_samples
 from binary_samples import SAMPLES
 from made_environments import editable, install, library, site_of, wheel
 
@@ -287,12 +288,15 @@ def test_several_libraries(capsysbinary: Out, tmp_path: Path, libraries: dict[st
     assert row(document(capsysbinary, tmp_path), "one")["state"] == state
 
 
+XFORMERS = "xformers 0.0.35 setup.py: get_extensions"
+
+
 @pytest.mark.parametrize(
     ("version", "target", "do"),
     [
         ("0.0.1", "sm90", "install xformers 0.0.35, which has code for sm_90 (wheel for x86-64, read 2026-11-30)"),
-        ("0.0.35", "sm90", "build it from source for sm_90; whether a release has it is not covered"),
-        ("0.0.1", "sm120", "build it from source for sm_120; whether a release has it is not covered"),  # PTX alone
+        ("0.0.35", "sm90", f"build it from source with TORCH_CUDA_ARCH_LIST=9.0 ({XFORMERS})"),
+        ("0.0.1", "sm120", f"build it from source with TORCH_CUDA_ARCH_LIST=12.0 ({XFORMERS})"),  # PTX alone
     ],
 )
 def test_a_version_is_named_where_one_was_read(
@@ -300,6 +304,42 @@ def test_a_version_is_named_where_one_was_read(
 ) -> None:
     install(site_of(tmp_path), "xformers", {"xformers/_C.so": library("sm_80")}, version)
     assert row(document(capsysbinary, tmp_path, target), "xformers")["do"] == do
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "do"),
+    [
+        ("flash-attn", "sm120", "build it from source with FLASH_ATTN_CUDA_ARCHS=120 (flash-attn 2.8.3 setup.py"),
+        ("flash-attn", "sm86", "no version or build of it with sm_86 is known here"),  # its build knows no 86
+        ("one", "sm120", "no version or build of it with sm_120 is known here: look for one"),
+    ],
+)
+def test_a_build_is_advised_where_it_is_known_to_help(
+    capsysbinary: Out, tmp_path: Path, name: str, target: str, do: str
+) -> None:
+    install(site_of(tmp_path), name, {"one/_C.so": library("sm_75")})
+    assert row(document(capsysbinary, tmp_path, target), name)["do"].startswith(do)
+
+
+def test_what_does_not_load_of_several_is_named_and_the_rest_runs(capsysbinary: Out, tmp_path: Path) -> None:
+    install(site_of(tmp_path), "one", {"one/_A.so": library("sm_120"), "one/_B.so": library("sm_80")})
+    do = row(document(capsysbinary, tmp_path), "one")["do"]
+    assert do == "no version or build of it with sm_120 is known here; what runs _B.so fails, the rest runs"
+
+
+def test_a_project_that_is_installed_in_place_is_built_again(capsysbinary: Out, tmp_path: Path) -> None:
+    project = tmp_path / "src"
+    (project / "mine").mkdir(parents=True)
+    (project / "mine" / "_C.so").write_bytes(library("sm_80"))
+    (project / "setup.py").write_text(
+        'import os\nfrom torch.utils.cpp_extension import CUDAExtension\nos.environ["TORCH_CUDA_ARCH_LIST"] = "8.0"\n'
+        'ext_modules = [CUDAExtension("mine._C", ["mine/k.cu"])]\n'
+    )
+    editable(site_of(tmp_path), "mine", project)
+    do = row(document(capsysbinary, tmp_path), "mine")["do"]
+    assert do == f'build it again with TORCH_CUDA_ARCH_LIST="12.0" (archscan builds --for sm_120 {project})'
+    (project / "setup.py").unlink()
+    assert row(document(capsysbinary, tmp_path), "mine")["do"].startswith("no version or build of it")
 
 
 def test_libraries_for_another_processor_answer_nothing(capsysbinary: Out, tmp_path: Path) -> None:
@@ -500,7 +540,7 @@ def test_code_for_a_sibling_alone(capsysbinary: Out, tmp_path: Path) -> None:
     install(site_of(tmp_path), "one", {"one/_C.so": library("sm_120", "sm_120a", machine="aarch64")})
     said = text(capsysbinary, "--prefix", tmp_path, "-t", "sm121")
     assert "modules of _C.so hold sm_120a alone, which does not load on sm_121" in said
-    assert "do: build it with sm_120f" in said
+    assert "do: no version or build of it with sm_120f is known here" in " ".join(said.split())
 
 
 def test_libraries_that_were_not_meant_for_it(capsysbinary: Out, tmp_path: Path) -> None:
@@ -584,7 +624,12 @@ def test_gates_are_scanned_once_and_told_in_every_row(capsysbinary: Out, tmp_pat
         "no GPU code in libraries, and gates in its sources",
     ]
     assert "--gates" not in said
-    assert [name for name in ("one", "sources", "clean") if f"do: see what is shut: archscan env {name}" in said] == [
+    opened = f"archscan env --target sm_120 --prefix {tmp_path}"
+    assert [
+        name
+        for name in ("one", "sources", "clean")
+        if f"do: see what is shut: {opened} {name}" in " ".join(said.split())
+    ] == [
         "one",
         "sources",
     ]
@@ -618,7 +663,9 @@ def test_one_page_for_all(capsysbinary: Out, tmp_path: Path) -> None:
     assert page.index('class="fails"') < page.index('class="slow"') < page.index('class="works"')
     assert "one/csrc/k.cu:2" in page and "gates: 1 high" in page
     assert f"archscan env --target sm_120 --prefix {tmp_path} one</code>" in page
-    assert "do: build it from source for sm_120" in page and "3 distributions: 2 with GPU code" in page
+    assert (
+        "do: no version or build of it with sm_120 is known here" in page and "3 distributions: 2 with GPU code" in page
+    )
 
 
 def test_what_a_distribution_runs_comes_first(capsysbinary: Out, tmp_path: Path) -> None:
@@ -635,6 +682,29 @@ def test_what_a_distribution_runs_comes_first(capsysbinary: Out, tmp_path: Path)
     assert [one["name"] for one in found["distributions"]] == ["loads", "near", "rare", "far", "never", "app"]
     said = text(capsysbinary, "--prefix", tmp_path, "-t", "sm120", "--for", "app")
     assert "imported in 2 files of app" in said and "imported in 1 file of near" in said
+
+
+def test_what_is_run_and_shut_comes_before_what_is_only_imported(capsysbinary: Out, tmp_path: Path) -> None:
+    site = site_of(tmp_path)
+    code = library("sm_120")
+    install(site, "ringlib", {**trace_samples.PRODUCER, "ringlib/_C.so": code})
+    other = {
+        name.replace("ringlib", "other"): text.replace("ringlib", "other")
+        for name, text in trace_samples.PRODUCER.items()
+    }
+    install(site, "other", {**other, "other/_C.so": code})
+    imports = {f"app/{name}.py": "import other\n" for name in ("a", "b", "c")}
+    install(site, "app", {**trace_samples.CONSUMER, **imports}, requires=("other", "ringlib"))
+    asked = ("--prefix", tmp_path, "-t", "sm120", "--for", "app")
+    names = [one["name"] for one in document(capsysbinary, tmp_path, "sm120", "--for", "app")["distributions"]]
+    assert names == ["other", "ringlib", "app"]  # three files against one
+    rows = document(capsysbinary, tmp_path, "sm120", "--for", "app", "--gates")["distributions"]
+    assert [one["name"] for one in rows] == ["ringlib", "other", "app"]
+    assert rows[0]["run"]["by"] == "app" and len(rows[0]["run"]["shut"]) == 1
+    assert rows[1]["run"] == {"by": "app", "shut": []} and rows[2]["run"] is None
+    said = " ".join(text(capsysbinary, *asked).split())  # remembered
+    assert f"app runs 1 feature of it that is shut: {rows[0]['run']['shut'][0]}" in said
+    assert "app runs nothing of it that is shut" in said
 
 
 # --- many

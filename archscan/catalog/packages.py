@@ -29,6 +29,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "loaders": ("name", "libraries", "chooses", "variable", "cases"),
     "first_use": ("name", "builds", "variable", "needs", "compilers", "cache", "toolkit", "makes"),
     "releases": ("name", "version", "holds"),
+    "sources": ("name", "set", "helps"),
     "variables": ("name", "says", "form"),
 }
 GIVES = ("pair", "major", "minor", "sm", "arch", "properties", "target", "text")

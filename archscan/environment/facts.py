@@ -73,6 +73,16 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class FromSource:
+    """How a package is built from source for a GPU that its wheels leave out."""
+
+    name: str
+    set: str  # what its build reads: "TORCH_CUDA_ARCH_LIST={dotted}"
+    helps: frozenset[int]  # the SMs that its code is for
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class KnownVariable:
     """An environment variable that changes what runs or is built."""
 
@@ -90,6 +100,7 @@ class PackageFacts:
     first_use: dict[str, FirstUse]
     releases: dict[str, tuple[Release, ...]]
     variables: tuple[KnownVariable, ...]
+    sources: dict[str, FromSource]
 
 
 def package_facts(catalog: Catalog) -> PackageFacts:
@@ -110,6 +121,10 @@ def package_facts(catalog: Catalog) -> PackageFacts:
         {normalised(one.name): one for one in first_use},
         releases,
         tuple(variables),
+        {
+            normalised(row["name"]): FromSource(row["name"], row["set"], frozenset(row["helps"]), row["source"])
+            for row in sections.get("sources") or ()
+        },
     )
 
 

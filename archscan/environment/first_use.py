@@ -87,7 +87,7 @@ def _by_machine(row: Row, use: FirstUse, asked: Question) -> Row:
     toolkits, variants = asked.catalog.toolkits, asked.selection.variants
     first = min((r for v in variants if (r := toolkits.first_for(v))), key=version_of, default="")
     least = f" of CUDA {first} or newer" if first else ""
-    gates = f"see whether its gates let {asked.selection.name} in: archscan env {row.installed.name}"
+    gates = f"see whether its gates let {asked.selection.name} in: {asked.opening(row.installed.name)}"
     if use.needs != "nvcc":
         return _joined(row, State.UNKNOWN, f"{use.builds}, by {use.needs}{least}", gates)
     path = nvcc(asked.environ)

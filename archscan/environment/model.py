@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from archscan.environment.uses import Use
 from archscan.model.facts import Failed
 from archscan.model.library import CUBIN, PTX, Image, Library
 from archscan.model.target import Selection
+from archscan.reporting.words import few
 
 
 class State(str, Enum):
@@ -84,6 +86,7 @@ class Gates:
     hollow: int  # kernels of its libraries that do nothing, or trap
     jit: tuple[int, int]  # chains of JIT modules that are open, and shut
     worst: tuple[Told, ...] = ()  # the first of its findings
+    opens: str = ""  # the first of its chains of which it is known what opening it does
 
     def in_words(self, target: str) -> str:
         """`gates: 2 high, 5 medium; 12 JIT modules are shut`."""
@@ -96,6 +99,30 @@ class Gates:
     def shut(self) -> bool:
         """Whether something of weight is shut or wrong."""
         return any(self.by_severity.get(level, 0) for level in ("high", "medium"))
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether something of weight is shut or wrong, or a JIT module is."""
+        return self.shut or self.jit[1] > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What those that were asked for run of a distribution, and is shut: chains that begin in their code."""
+
+    by: str  # the distributions that run it
+    shut: tuple[str, ...]  # names of chains, what is met first before the others
+    opens: str = ""  # the first of them of which it is known what opening it does
+
+    def in_words(self) -> str:
+        """`sglang runs 2 features of it that are shut: trtllm_comm, mnnvl`."""
+        if not self.shut:
+            return f"{self.by} runs nothing of it that is shut, as far as calls can be followed"
+        verb = "run" if ", " in self.by else "runs"
+        what = (
+            "1 feature of it that is shut" if len(self.shut) == 1 else f"{len(self.shut)} features of it that are shut"
+        )
+        return f"{self.by} {verb} {what}: {few(self.shut, 4)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +141,7 @@ class Row:
     upgrade: Release | None = None  # a version that is known to have code for the GPU, if this one has none
     gates: Gates | None = None  # what a scan of it says; None = it was not scanned
     use: Use | None = None  # how near it is to those that were asked for
+    runs: Runs | None = None  # None = nobody looked
 
     def count(self) -> dict[str, int]:
         """How many of its libraries this GPU gets in each way."""
@@ -130,6 +158,11 @@ class Question:
     facts: PackageFacts
     environ: Mapping[str, str]
     machine: Machine
+    place: tuple[str, ...] = ()  # the options that name the environment on the command line
+
+    def opening(self, name: str) -> str:
+        """The command that opens the row of a distribution."""
+        return shlex.join(["archscan", "env", "--target", self.selection.name, *self.place, name])
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -31,6 +31,14 @@ class Environment:
     skipped: tuple[Skipped, ...] = ()  # lines of .pth files that run code when Python starts
     conda: bool = False  # its packages are listed in conda-meta
 
+    @property
+    def option(self) -> tuple[str, ...]:
+        """The options that name it on the command line; none for the active one."""
+        _, _, named = self.why.partition("named with ")
+        if named in ("--site-packages", "--path"):
+            return tuple(word for folder in self.folders for word in (named, folder))
+        return ("--prefix", self.prefix) if named else ()
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

@@ -36,20 +36,24 @@ def rows(stock: Stock, asked: Question) -> tuple[Row, ...]:
     return tuple(sorted(found, key=lambda row: (order.index(row.state), row.installed.key)))
 
 
-def ranked(found: Sequence[Row], names: Sequence[str]) -> tuple[Row, ...]:
-    """The rows of each state by how near they are to what these distributions run, with who imports them."""
-    order = list(State)
+def used(found: Sequence[Row], names: Sequence[str]) -> tuple[Row, ...]:
+    """The rows with how near they are to what these distributions run, and who imports them."""
     wanted = {normalised(name) for name in names}
     roots = [row.installed for row in found if row.installed.key in wanted]
     others = [row.installed for row in found if row.state is not State.NO_CODE and row.installed.key not in wanted]
     near = uses(roots, others)
-    rows = [replace(row, use=near.get(row.installed.key)) for row in found]
+    return tuple(replace(row, use=near.get(row.installed.key)) for row in found)
+
+
+def ranked(found: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows of each state: first those of which most is shut that is run, then those that are imported nearest."""
+    order = list(State)
 
     def rank(row: Row) -> tuple[object, ...]:
-        use = row.use
-        return (order.index(row.state), use is None, use.steps if use else 0, -use.files if use else 0)
+        use, shut = row.use, len(row.runs.shut) if row.runs is not None else 0
+        return (order.index(row.state), -shut, use is None, use.steps if use else 0, -use.files if use else 0)
 
-    return tuple(sorted(rows, key=rank))
+    return tuple(sorted(found, key=rank))
 
 
 def _apart(row: Row, installed: Sequence[Installed], asked: Question) -> tuple[str, ...]:

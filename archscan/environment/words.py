@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from archscan.catalog.types import Catalog, PtxVersion
+from archscan.environment.from_source import rebuilding
 from archscan.environment.model import COMPILED, RUN, Fit, Part, Question, Row, State
 from archscan.model.library import CUBIN, PTX, Image
 from archscan.reporting.words import counted, few
@@ -28,7 +29,8 @@ _FEW = 2  # libraries that are named
 def words(row: Row, asked: Question) -> tuple[str, str]:
     """What there is to say, and to do. The rule by which a library is chosen is said with it."""
     says, do = _words(row, asked)
-    return (f"{says}; {row.choice.rule}" if row.choice else says), do
+    is_elsewhere = all(part.fit is Fit.ELSEWHERE for part in row.parts)
+    return (f"{says}; {row.choice.rule}" if row.choice and not is_elsewhere else says), do
 
 
 def _words(row: Row, asked: Question) -> tuple[str, str]:
@@ -117,14 +119,17 @@ def _missing(row: Row, bad: Sequence[Part], name: str) -> str:
 
 
 def _remedy(row: Row, bad: Sequence[Part], asked: Question) -> str:
-    """Upgrade where a version is known that has it, else what would have to be built."""
-    sm, name, release = asked.selection.sm, asked.selection.name, row.upgrade
+    """Upgrade where a version is known that has it, else a build of which it is known that it would help."""
+    name, release = asked.selection.name, row.upgrade
     if release is not None:
         return f"install {row.installed.name} {release.version}, which has code for {name} ({release.source})"
+    if build := rebuilding(row, asked):
+        return build
     siblings = sorted({image for part in bad for image in part.siblings})
-    if siblings:
-        return f"build it with sm_{min([sm, *asked.selection.family])}f; whether a release has it is not covered"
-    return f"build it from source for {name}; whether a release has it is not covered"
+    form = f"sm_{min([asked.selection.sm, *asked.selection.family])}f" if siblings else name
+    if len(bad) < len(row.parts):
+        return f"no version or build of it with {form} is known here; what runs {_listed(bad)} fails, the rest runs"
+    return f"no version or build of it with {form} is known here: look for one, or use another package"
 
 
 def _left_alone(row: Row) -> str:

@@ -32,6 +32,7 @@ class Chain:
     steps: tuple[Step, ...]
     sentence: str = ""  # "shut by 4 of 7 gates; open these together: ..."
     operators: tuple[str, ...] = ()  # that it calls of compiled code: `space::name`, or the name alone
+    callers: tuple[str, ...] = ()  # places in other packages that run it: path:line
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,7 @@ def _entries(found: Sequence[Row], one: Judged, width: int) -> list[str]:
     for name, row in zip(names, found, strict=True):
         said = [one_line(row.says)] if row.says else []
         said += [imported(row)] if row.use is not None and row.use.files else []
+        said += [row.runs.in_words()] if row.runs is not None else []
         said += [row.gates.in_words(one.selection.name)] if row.gates is not None else []
         brief = row.state is State.WORKS and row.first_use is None and row.do == "nothing"
         said += [f"do: {one_line(row.do)}"] if row.do and not brief else []
@@ -319,6 +320,7 @@ def _distribution(row: Row) -> dict[str, Any]:
         "rule": {"text": choice.rule, "source": choice.source} if choice else None,
         "kernels_without_code": gates.hollow if gates else None,
         "by_severity": dict(gates.by_severity) if gates else {},
+        "run": {"by": row.runs.by, "shut": list(row.runs.shut)} if row.runs is not None else None,
         "jit_specs": dict(zip(("open", "shut"), gates.jit if gates else (0, 0), strict=True)),
         "first_use": {"builds": row.first_use.builds, "source": row.first_use.source} if row.first_use else None,
         "says": row.says,

@@ -57,6 +57,7 @@ def _row(row: Row, one: Judged) -> str:
     )
     detail = [f"<p>{_text(f'do: {row.do}')}</p>"] if row.do else []
     detail += [f"<p>{_text(imported(row))}</p>"] if row.use is not None and row.use.files else []
+    detail += [f"<p>{_text(row.runs.in_words())}</p>"] if row.runs is not None else []
     detail += [f"<p>{_text(f'conflict: {text}')}</p>" for text in row.conflicts]
     detail += [_parts(row.parts)] if row.parts else []
     detail += [_findings(row)] if row.gates is not None and row.gates.worst else []
@@ -92,9 +93,7 @@ def _command(row: Row, one: Judged) -> str:
     """What opens the row on the command line, in the environment that the page is of."""
     if row.installed.path.endswith(".whl"):
         return shlex.join(["archscan", "--target", one.selection.name, row.installed.path])
-    environment = one.stock.environment
-    _, _, option = environment.why.partition("named with ")
-    place = [option, environment.prefix] if option.startswith("--") else []
+    place = one.stock.environment.option
     return shlex.join(["archscan", "env", "--target", one.selection.name, *place, row.installed.name])
 
 

@@ -54,7 +54,9 @@ def with_consumers(report: Report, code: Code, catalog: Catalog) -> Report:
     consumer's gates head, as they are asked first; what is known of the operation is known of them too.
     """
     finder = _Finder(report, code)
-    found = [(use, state) for use in finder.uses() for state in finder.shut_above(use)]
+    uses = list(finder.uses())
+    report = _with_callers(report, uses)
+    found = [(use, state) for use in uses for state in finder.shut_above(use)]
     known: dict[tuple[str, str], Disagreement] = {}
     leading: dict[str, dict[GateState, Use]] = {}
     for use, state in sorted(found, key=lambda f: (f[1].gate.path, f[1].line, f[0].extension.id)):
@@ -71,6 +73,17 @@ def with_consumers(report: Report, code: Code, catalog: Catalog) -> Report:
     if not made and chained is report:
         return report
     return replace(chained, findings=in_order((*chained.findings, *made)))
+
+
+def _with_callers(report: Report, uses: Iterable[Use]) -> Report:
+    """The report whose chains say from where in other packages they are run."""
+    callers: dict[str, dict[str, None]] = {}
+    for use in uses:
+        callers.setdefault(use.extension.id, {}).setdefault(f"{use.caller.path}:{use.call.line}")
+    chains = (
+        replace(chain, callers=tuple(callers[chain.id])) if chain.id in callers else chain for chain in report.chains
+    )
+    return replace(report, chains=tuple(chains)) if callers else report
 
 
 def _with_leading(report: Report, leading: Mapping[str, Mapping[GateState, Use]], catalog: Catalog) -> Report:
