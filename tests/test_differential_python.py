@@ -77,6 +77,10 @@ def test_no_definite_answer_is_contradicted_by_running_it(
 
 # What goes before, and a condition: each was answered wrong once. The first sort is followed to its end.
 FOLLOWED = {
+    "range_as_list": ("L = range(9, 12)", "M >= 9 and L != [9, 10, 11]"),
+    "range_made_a_list": ("L = list(range(9, 12))", "M >= 9 and L == [9, 10, 11]"),
+    "values_as_list": ("T = {'a': 9}", "M >= 9 and T.values() != [9]"),
+    "nested_range": ("L = (9, range(3))", "M >= 9 and L != (9, [0, 1, 2])"),
     "list_method": ("L = [9, 10]\nL.extend((11, 12))\nL.remove(9)", "M in L"),
     "list_subscript": ("L = [9, 10]\nL[0] = 12", "M in L"),
     "list_deleted": ("L = [9, 12]\ndel L[1]", "M in L or M == 7"),

@@ -43,6 +43,7 @@ from archscan.frontends.python.interpreter.values import (
     Split,
     Unknown,
     Value,
+    ViewV,
     assume,
     depends,
     doubted,
@@ -606,7 +607,12 @@ def _method(
         return _capability_method(interpreter, method.name, args, unknown)
     if method.name in _AS_NUMBER and is_capability(method.owner):
         return method.owner[0] * 10 + method.owner[1]
-    if method.name == "copy" and isinstance(method.owner, (SetV, ListV)) and not args:
+    if (
+        method.name == "copy"
+        and isinstance(method.owner, (SetV, ListV))
+        and type(method.owner) is not ViewV
+        and not args
+    ):
         return method.owner
     function = method_of(method.owner, method.name)
     if function is None:
@@ -632,7 +638,7 @@ def _of_dict(interpreter: Interpreter, method: BuiltinMethod, unknown: Value) ->
     if method.owner.open or method.name not in ("keys", "values", "items"):
         return unknown
     rows = [(k, evaluated(interpreter, v)) for k, v in method.owner.rows]
-    return ListV(row if method.name == "items" else row[method.name == "values"] for row in rows)
+    return ViewV(row if method.name == "items" else row[method.name == "values"] for row in rows)
 
 
 def _capability_method(interpreter: Interpreter, name: str, args: tuple[Value, ...], unknown: Value) -> Value:

@@ -55,6 +55,7 @@ from archscan.frontends.python.interpreter.values import (
     Split,
     Unknown,
     Value,
+    ViewV,
     depends,
     doubted,
     is_constant,
@@ -405,7 +406,7 @@ def _slice(interpreter: Interpreter, holder: Value, index: Node, frame: Frame) -
             return interpreter.lanes.pair
         if not all(place is None or type(place) is int for place in (start, stop, step)) or step == 0:
             return Unknown(("slice",), depends(held), lost=True)
-        if isinstance(held, (str, tuple)) and not isinstance(held, (SetV, AlikeV, IterV)):
+        if isinstance(held, (str, tuple)) and not isinstance(held, (SetV, AlikeV, IterV, ViewV)):
             return held[start:stop:step] if isinstance(held, str) else type(held)(tuple(held)[start:stop:step])
         return Unknown(("slice",), depends(held), lost=True)
 

@@ -33,6 +33,7 @@ from archscan.frontends.python.interpreter.values import (
     Unknown,
     Value,
     VersionV,
+    ViewV,
     assume,
     depends,
     encode,
@@ -176,6 +177,9 @@ def _of_containers(sign: str, a: tuple[Value, ...], b: tuple[Value, ...]) -> Val
     kinds = [SetV if isinstance(v, SetV) else ListV if isinstance(v, ListV) else type(v) for v in (a, b)]
     if IterV in kinds or AlikeV in (type(a), type(b)):
         return Unknown((), False)
+    if ViewV in (type(a), type(b)):
+        listed = {type(a), type(b)} - {ViewV} <= {ListV, tuple} and type(a) is not type(b)
+        return sign == "!=" if listed and sign in ("==", "!=") else Unknown((), False)
     if kinds[0] is not kinds[1]:
         if VersionV in kinds:
             return bool(COMPARE[sign](tuple(a), tuple(b)))
@@ -186,11 +190,13 @@ def _of_containers(sign: str, a: tuple[Value, ...], b: tuple[Value, ...]) -> Val
     if any(isinstance(item, tuple) for item in (*a, *b)):
         if sign not in ("==", "!="):
             return Unknown((), False) if any(isinstance(i, (ListV, SetV)) for i in (*a, *b)) else _ordered(sign, a, b)
-        alike = len(a) == len(b) and all(
-            (_of_containers("==", x, y) if isinstance(x, tuple) and isinstance(y, tuple) else x == y) is True
-            for x, y in zip(a, b, strict=False)
-        )
-        return alike is (sign == "==")
+        pairs = zip(a, b, strict=False)
+        equal = [
+            _of_containers("==", x, y) if isinstance(x, tuple) and isinstance(y, tuple) else x == y for x, y in pairs
+        ]
+        if len(a) != len(b) or any(one is False for one in equal):
+            return sign == "!="
+        return sign == "==" if all(one is True for one in equal) else Unknown((), False)
     return _ordered(sign, a, b)
 
 
@@ -245,6 +251,8 @@ def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     a, b = _as_number(lanes, a, b), _as_number(lanes, b, a)
     if isinstance(a, Split) or isinstance(b, Split):
         return binary(lanes, sign, a, b)
+    if ViewV in (type(a), type(b)):
+        return Unknown((), depends(a) or depends(b))
     if isinstance(a, tuple) and isinstance(b, tuple):
         return _joined(sign, a, b)
     if isinstance(a, DictV) and isinstance(b, DictV) and sign == "|" and not (a.open or b.open):

@@ -16,6 +16,7 @@ from archscan.frontends.python.interpreter.values import (
     Split,
     Unknown,
     Value,
+    ViewV,
     depends,
     is_constant,
     is_mutable,
@@ -66,7 +67,7 @@ def _index_of(binding: Binding) -> Node | None:
 
 def augmented(lanes: Lanes, sign: str, held: Value, value: Value) -> Value:
     """What `name += value` leaves in a name: of a list, whatever items are added to it."""
-    if isinstance(held, ListV) and sign == "+":
+    if isinstance(held, ListV) and type(held) is not ViewV and sign == "+":
         return ListV((*held, *value)) if isinstance(value, tuple) and not isinstance(value, SetV) else LOST
     if isinstance(held, (SetV, DictV)) or (isinstance(held, Split) and is_mutable(held)):
         found = binary(lanes, sign, held, value)

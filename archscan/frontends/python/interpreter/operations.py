@@ -22,6 +22,7 @@ from archscan.frontends.python.interpreter.values import (
     SetV,
     Unknown,
     Value,
+    ViewV,
     assume,
     depends,
     doubted,
@@ -153,7 +154,7 @@ def truthy(value: Value) -> Value:
 def item_of(value: Value, index: int, lanes: Lanes) -> Value:
     if isinstance(value, Capability):
         return {0: lanes.major, 1: lanes.minor}.get(index, Unknown(("index",), True))
-    if isinstance(value, SetV) and len(value) > 1:
+    if (isinstance(value, SetV) and len(value) > 1) or type(value) is ViewV:
         return Unknown((), depends(value), lost=True)
     if isinstance(value, tuple) and -len(value) <= index < len(value):
         return value[index]

@@ -31,6 +31,7 @@ from archscan.frontends.python.interpreter.values import (
     Split,
     Unknown,
     Value,
+    ViewV,
 )
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ def _plain(interpreter: Interpreter, value: Value, mask: int, ordered: bool) -> 
     if kind is ListV or kind is tuple or kind is IterV:
         items = [_plain(interpreter, item, mask, ordered) for item in value]
         return items if kind is ListV else iter(items) if kind is IterV else tuple(items)
+    if kind is ViewV:
+        return _View(_plain(interpreter, item, mask, ordered) for item in value)
     if kind is SetV and (len(value) < 2 or not ordered):
         return {_plain(interpreter, item, mask, ordered) for item in value}
     if kind is DictV and not value.open:
@@ -128,6 +131,19 @@ def _plain(interpreter: Interpreter, value: Value, mask: int, ordered: bool) -> 
             raise DiffersError
         return _plain(interpreter, held[0], mask, ordered)
     raise NotPlainError
+
+
+class _View(list[Any]):
+    """What is gone through like a list, and neither written nor compared like one."""
+
+    def __repr__(self) -> str:
+        raise NotPlainError
+
+    def __eq__(self, other: object) -> bool:
+        raise NotPlainError
+
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+    __hash__ = None
 
 
 _ATOMS = frozenset({bool, int, str, float, bytes, type(None)})
@@ -156,7 +172,7 @@ def lifted(result: Any) -> Value:
     if kind is range or hasattr(result, "__next__"):
         items = tuple(lifted(item) for item in itertools.islice(result, _MOST_ITEMS + 1))
         if len(items) <= _MOST_ITEMS:
-            return ListV(items) if kind is range else IterV(items)
+            return ViewV(items) if kind is range else IterV(items)
     raise NotPlainError
 
 

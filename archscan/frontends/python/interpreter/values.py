@@ -92,6 +92,12 @@ class AlikeV(ListV):
     __slots__ = ()
 
 
+class ViewV(ListV):
+    """What is gone through like a list and is none: a range, the keys, values or pairs of a table."""
+
+    __slots__ = ()
+
+
 class VersionV(tuple):  # type: ignore[type-arg]
     """The numbers of a version, zeros at the end left out."""
 
