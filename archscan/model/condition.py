@@ -14,6 +14,8 @@ reduced and interned: two conditions that mean the same are the same object, her
     choice(test, yes, no)                  `yes` where `test` holds, else `no`
     restricted(cond, {atom: bool})         the condition in a world, or in what is known of one
     within(cond, care)                     one that is as good wherever `care` holds, and hangs on less
+    renamed(cond, name)                    the condition of other unknowns
+    mapped(cond, function)                 the condition of other targets
 
 What may be said of it is read off, never kept beside it:
 
@@ -33,7 +35,7 @@ That is sound: it only adds worlds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, NamedTuple, TypeVar, Union
@@ -247,6 +249,30 @@ def within(cond: Cond, care: Cond) -> Cond:
     if cond.atom is not asking:
         return within(cond, either(care_yes, care_no))
     return _node(asking, within(yes, care_yes), within(no, care_no))
+
+
+def renamed(cond: Cond, name: Callable[[Atom], Atom]) -> Cond:
+    """The condition with other unknowns in place of its own."""
+    if isinstance(cond, int):
+        return cond
+    known: dict[Node, Cond] = {}
+
+    def walked(node: Cond) -> Cond:
+        if isinstance(node, int):
+            return node
+        found = known.get(node)
+        if found is None:
+            found = known[node] = choice(asked(name(node.atom), EVERY), walked(node.yes), walked(node.no))
+        return found
+
+    return walked(cond)
+
+
+def mapped(cond: Cond, function: Callable[[int], int]) -> Cond:
+    """The condition with other masks in place of its own: where it holds for one, it does for all of another."""
+    if isinstance(cond, int):
+        return function(cond)
+    return _node(cond.atom, mapped(cond.yes, function), mapped(cond.no, function))
 
 
 def blamed(cond: Cond, mask: int) -> tuple[Blame, ...]:

@@ -10,9 +10,10 @@ from archscan.frontends.cuda.host.names import Seed, carries_capability, has_ver
 from archscan.frontends.cuda.host.project import Defined, DefinedConstant
 from archscan.frontends.cuda.host.syntax import Expr, Function, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import parts, statements
-from archscan.frontends.cuda.host.truths import Scope, Truths, atom_name
+from archscan.frontends.cuda.host.truths import Scope, Truths
 from archscan.frontends.cuda.host.types import DEPTH, SAME, member_of_type, same_type
 from archscan.frontends.cuda.host.values import (
+    Assumption,
     Basis,
     Listing,
     Origin,
@@ -20,7 +21,6 @@ from archscan.frontends.cuda.host.values import (
     Value,
     Verdict,
     constant,
-    either_of,
     mapped,
     merged,
     operate,
@@ -28,9 +28,8 @@ from archscan.frontends.cuda.host.values import (
     selected,
     unknown,
     value_of,
-    verdict_of,
 )
-from archscan.model.condition import Atom, alternatives, atom, both
+from archscan.model.condition import EVERY, alternatives, asked, atom, both, possibly, surely
 
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load"})
@@ -119,7 +118,7 @@ class Evaluator(Truths):
             both = expr.targs if expr.scope.rpartition("::")[2] in SAME else ()
             return same_type(self, both[0], both[1], expr.text, scope) if len(both) == 2 else unknown(expr.text)
         if name in self.members and not expr.scope:
-            return self.members[name]
+            return self.members[name].at(scope.path, expr.place.start)
         template = scope.function is not None and name in scope.function.template
         if template or expr.targs:
             return unknown(name)
@@ -155,12 +154,12 @@ class Evaluator(Truths):
         if all(r.cases == first.cases for r in live[1:]):
             return first
         device = self.universe.device
-        if any(r.basis.arch or r.soft or r.covered != device for r in live):
+        if any(r.basis.arch or r.covered != device for r in live):
             return unknown(expr.text, arch=any(r.basis.arch for r in live))
         places = " ".join(f"{d.path}:{d.constant.place.line}" for d in found)
         conds = alternatives(f"{expr.text} of {places}", len(live), device, (expr.text,))
         cases = ((p, both(m, cond)) for r, cond in zip(live, conds, strict=True) for p, m in r.cases)
-        return Value(merged(cases), 0, first.basis)
+        return Value(merged(cases), first.basis)
 
     def _constant_value(self, defined: DefinedConstant, expr: Expr, scope: Scope) -> Value | None:
         """The value of one definition; None where its #if is dead on every device target."""
@@ -174,7 +173,7 @@ class Evaluator(Truths):
             live = self.guarded(item.guards, inner)
             found = self.value(item.value, inner)
             if live.assumed.no == self.universe.device and live.assumed.yes == 0:
-                self.memo[key] = Value((), 0, Basis(frozenset({"#dead"})))
+                self.memo[key] = Value((), Basis(frozenset({"#dead"})))
             elif item.value.op is not Op.NUMBER and found.basis.arch:
                 origin = Origin(defined.path, item.place.line, item.name)
                 self.memo[key] = found.based(Basis(origins=frozenset({origin})))
@@ -195,7 +194,7 @@ class Evaluator(Truths):
         if expr.name.lower() in ("major", "minor") and self._has_a_version(owner, scope):
             return unknown(expr.text)
         if expr.name in self.members and owner.name == "this":
-            return self.members[expr.name]
+            return self.members[expr.name].at(scope.path, expr.place.start)
         if _METADATA & set(words(owner.name)):  # what a kernel was built for, not what it runs on
             return unknown(expr.text)
         return self.seeded(expr.name, expr.text)
@@ -236,7 +235,7 @@ class Evaluator(Truths):
     def _choice(self, expr: Expr, scope: Scope) -> Value:
         condition = self.condition(expr.args[0], scope)
         yes, no = self.value(expr.args[1], scope), self.value(expr.args[2], scope)
-        return chosen(condition, yes, no, asking(expr.args[0], scope))
+        return chosen(condition, yes, no)
 
     def _operation(self, expr: Expr, scope: Scope) -> Value:
         if expr.name in ("&&", "||", "!"):
@@ -282,9 +281,8 @@ class Evaluator(Truths):
 
     def _call(self, expr: Expr, scope: Scope) -> Value:
         if expr.body is not None:
-            return self.called(
-                Defined(scope.path, Function("", "", (), (), expr.body, expr.place)), (), scope, scope.env
-            )
+            defined = Defined(scope.path, Function("", "", (), (), expr.body, expr.place))
+            return self.called(defined, (), scope, scope.env).at(scope.path, expr.place.start)
         if expr.name == "defined":
             return self._defined(expr.args[0].name if expr.args else "")
         if expr.name in _TUPLES:
@@ -335,7 +333,7 @@ class Evaluator(Truths):
         if expr.op is not Op.CALL or expr.name != "at" or len(expr.args) != 2 or owner is None or owner.name != "owner":
             return None
         found = self._held(owner.args[0], expr.args[0], scope)
-        return verdict_of(found) if found is not None else None
+        return self.verdict(found, expr, scope) if found is not None else None
 
     def _held(self, container: Expr, asked: Expr, scope: Scope) -> Value | None:
         """The truth of a capability's being in a list or table, with the list."""
@@ -343,7 +341,7 @@ class Evaluator(Truths):
         if not item.basis.arch or not listed.basis.listings:
             return None
         found = paired(listed, item, _holds)
-        admitted = verdict_of(found).assumed.yes
+        admitted = self.verdict(found, container, scope).assumed.yes
         outer = min(listed.basis.listings, key=lambda listing: listing.place.start)
         basis = replace(found.basis, listings=frozenset({replace(outer, admitted=admitted)}))
         return replace(found, basis=basis) if found.cases else None
@@ -355,9 +353,9 @@ class Evaluator(Truths):
         given = self.value(args[0], scope)
         if not given.basis.arch or not values.is_capability(given, self.spellings):
             return None
-        return Value(
-            given.cases, given.covered, given.basis | Basis(assumes=frozenset({f"{expr.text} == {args[0].text}"}))
-        )
+        same = atom(f"{expr.text} == {args[0].text}", "expr", place=(scope.path, expr.place.start))
+        cases = ((p, both(m, asked(same, EVERY))) for p, m in given.cases)
+        return Value(merged(cases), given.basis | Basis(supposed=(Assumption(same, True),)))
 
     def _helper(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
         if scope.depth >= DEPTH:
@@ -382,7 +380,7 @@ class Evaluator(Truths):
                 scope,
                 self._bound(d.function, expr, scope) | bound,
                 _types(d.function, expr, scope),
-            )
+            ).at(scope.path, expr.place.start)
             for d in found
         ]
         first = results[0]
@@ -469,29 +467,21 @@ def _joined(left: Payload, right: Payload) -> Payload | None:
     return (*left, *right) if isinstance(left, tuple) and isinstance(right, tuple) else None
 
 
-def asking(expr: Expr, scope: Scope) -> Atom | None:
-    """The unknown that a condition is, there and nowhere else; None in a helper, which may be called for several."""
-    if scope.depth:
-        return None
-    return atom(expr.text, "expr", place=(scope.path, expr.place.start), names=(atom_name(expr),))
-
-
-def chosen(condition: Verdict, yes: Value, no: Value, test: Atom | None = None) -> Value:
-    """`condition ? yes : no`; a condition that is no matter of the architecture keeps the side that is one.
-
-    Of two constants it is the one or the other, as `test` says that the condition is.
-    """
-    if condition.basis.arch or condition.truth.yes or condition.truth.no:
+def chosen(condition: Verdict, yes: Value, no: Value) -> Value:
+    """`condition ? yes : no`; a condition that is no matter of the architecture is supposed to choose what is one."""
+    if condition.basis.arch or surely(condition.when) or condition.among & ~possibly(condition.when):
         return selected(condition, yes, no)
     if yes.cases == no.cases:
         return yes
     if yes.basis.arch != no.basis.arch:
-        kept = yes if yes.basis.arch else no
-        return replace(kept, soft=kept.covered, basis=kept.basis | condition.basis)
-    if test is not None and yes.cases and no.cases and not yes.soft | no.soft and yes.covered == no.covered:
-        return either_of(test, yes, no)
+        kept, wanted = (yes, condition) if yes.basis.arch else (no, ~condition)
+        basis = kept.basis | replace(wanted, basis=replace(wanted.basis, supposed=())).settled().basis
+        return Value(selected(condition, yes, no).cases, basis)
+    if yes.basis.arch or (yes.cases and no.cases and yes.covered == no.covered):
+        basis = yes.basis | no.basis
+        return Value(selected(condition, yes, no).cases, basis | condition.basis if basis.arch else basis)
     agreed = paired(yes, no, lambda a, b: a if a == b else None)
-    return agreed.based(condition.basis)
+    return agreed.based(replace(condition.basis, unknowns=frozenset(condition.unknowns)))
 
 
 def deciding_line(function: Function) -> int:

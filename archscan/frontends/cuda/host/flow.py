@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from archscan.frontends.cuda.host.evaluation import Evaluator, asking, chosen
+from archscan.frontends.cuda.host.evaluation import Evaluator, chosen
 from archscan.frontends.cuda.host.filling import ATTRIBUTE, filled, only, pointee
 from archscan.frontends.cuda.host.names import is_of_version, seed_of
 from archscan.frontends.cuda.host.project import Defined
@@ -47,10 +47,8 @@ from archscan.frontends.cuda.host.values import (
     minor,
     operate,
     unknown,
-    verdict_of,
 )
-from archscan.model.condition import Atom, Cond, both
-from archscan.model.truth import UNKNOWN, Truth, always, never
+from archscan.model.condition import Cond, both, either, surely, without
 
 _NESTING = 60  # blocks inside each other; beyond that control is not followed
 
@@ -98,8 +96,7 @@ class Flow:
     def live(self) -> Verdict:
         """Where control is."""
         if self._live is None:
-            device = self.evaluator.universe.device
-            self._live = Verdict(always(device), always(device))
+            self._live = self.evaluator.always()
         return self._live
 
     @live.setter
@@ -186,13 +183,12 @@ class Flow:
 
     def _leave(self, statement: Leave) -> None:
         if statement.word == "label":
-            self.live = always_true(self.evaluator)
+            self.live = self.evaluator.always()
         elif statement.word != "break":
             self.live = self._nowhere()
 
     def _nowhere(self) -> Verdict:
-        device = self.evaluator.universe.device
-        return Verdict(never(device), never(device))
+        return self.evaluator.never()
 
     # values
 
@@ -303,32 +299,27 @@ class Flow:
             self.recorder.branch(branch, conditions, self.scope, self.live)
         before = self.live
         remaining = before
-        ends: list[tuple[Verdict, Verdict, dict[str, Value]]] = []
+        ends: list[_End] = []
         stays = True  # no arm leaves, so that control is where it was, whatever the conditions say
         for index, option in enumerate(branch.options):
             condition = conditions[index] if option.condition else None
             taken = remaining & condition if condition and condition.basis.arch else _softened(remaining, condition)
             live, env = self._inside(option.body, taken, condition)
-            ends.append((condition or always_true(self.evaluator), live, env))
+            ends.append((condition or self.evaluator.always(), live, env))
             stays = stays and live == taken
             if condition is None:
                 remaining = self._nowhere()
-            elif condition.basis.arch or condition.truth.yes:
-                remaining = remaining & _not_taken(condition, self.evaluator.universe.device)
+            elif condition.basis.arch or surely(condition.when):
+                remaining = remaining & _not_taken(condition)
         self.live = before if stays else self._joined([e[1] for e in ends], remaining, conditions, before)
-        self._merge(ends, [asking(o.condition, self.scope) if o.condition else None for o in branch.options])
+        self._merge(ends)
 
     def _joined(
         self, ends: list[Verdict], remaining: Verdict, conditions: tuple[Verdict, ...], before: Verdict
     ) -> Verdict:
         if all(not c.basis.arch for c in conditions):
-            device = self.evaluator.universe.device
-            goes_on = any(v.assumed.yes or v.truth.unknown(device) for v in (remaining, *ends))
-            return before if goes_on else self._nowhere()
-        result = remaining
-        for end in ends:
-            result = result | end
-        return Verdict(result.truth, result.assumed, before.basis)
+            return before if any(v.when != 0 for v in (remaining, *ends)) else self._nowhere()
+        return _based_on(before, [remaining, *ends])
 
     def _inside(
         self, body: Block, live: Verdict, condition: Verdict | None, braces: bool = True
@@ -348,17 +339,17 @@ class Flow:
         self.env, self.live, self.refused = saved_env, saved_live, saved_refused
         return result
 
-    def _merge(self, ends: list[tuple[Verdict, Verdict, dict[str, Value]]], tests: Sequence[Atom | None] = ()) -> None:
+    def _merge(self, ends: list[_End]) -> None:
         """What names hold after a branch: per target from the arm it takes; arms that left do not count."""
-        asked = tests or [None] * len(ends)
         before = self.env
-        changed = {n for _, live, env in ends if live.assumed.yes for n, v in env.items() if before.get(n) is not v}
+        reached = [end for end in reversed(ends) if end[1].assumed.yes]
+        changed = {n for _, _, env in reached for n, v in env.items() if before.get(n) is not v}
         for name in changed:
             held = before.get(name)
             result = held if held is not None else self.evaluator.seeded(name, name)
-            for (condition, live, env), test in zip(reversed(ends), reversed(asked), strict=True):
-                if live.assumed.yes and (value := env.get(name)) is not None:
-                    result = chosen(condition, value, result, test) if condition.basis != NO_BASIS else value
+            for condition, _, env in reached:
+                if (value := env.get(name)) is not None:
+                    result = chosen(condition, value, result) if condition.basis != NO_BASIS else value
             self.env[name] = result
 
     def _switch(self, switch: Switch) -> None:
@@ -368,15 +359,16 @@ class Flow:
         conditions = tuple(self._case_condition(switch, case, subject) for case in switch.cases)
         if self.recorder:
             self.recorder.switch(switch, conditions, self.scope, self.live)
-        before, ends = self.live, []
+        before = self.live
+        ends: list[_End] = []
         after: Verdict = before
         for case, condition in zip(switch.cases, conditions, strict=True):
             taken = before & condition if condition.basis.arch else _softened(before, condition)
             live, env = self._inside(case.body, taken, condition)
             ends.append((condition, live, env))
             if not live.assumed.yes and condition.basis.arch:
-                after = after & _not_taken(condition, self.evaluator.universe.device)
-        self.live = Verdict(after.truth, after.assumed, before.basis)
+                after = after & _not_taken(condition)
+        self.live = _based_on(before, [after])
         self._merge(ends)
 
     def _labels_are_known(self, switch: Switch, subject: Value) -> bool:
@@ -390,21 +382,20 @@ class Flow:
         if not case.default:
             result = self._labelled(case.labels, subject) | entered
             return result & self.evaluator.guarded(case.guards, self.scope)
-        result = always_true(self.evaluator)
+        result = self.evaluator.always()
         for other in switch.cases:
             if not other.default:
                 named = self._labelled(other.labels, subject) & self.evaluator.guarded(other.guards, self.scope)
                 result = result & ~named
         result = result | entered
-        return Verdict(result.truth, result.assumed, replace(result.basis, assumes=frozenset()))
+        return result.untold()
 
     def _labelled(self, labels: tuple[Expr, ...], subject: Value) -> Verdict:
         """Where the subject is one of the labels."""
-        device = self.evaluator.universe.device
-        result = Verdict(never(device), never(device), subject.basis)
+        result = replace(self.evaluator.never(), basis=subject.basis)
         for label in labels:
             equal = operate("==", subject, self.evaluator.value(label, self.scope))
-            result = result | (verdict_of(equal) if equal is not None else Verdict(UNKNOWN, UNKNOWN, subject.basis))
+            result = result | self.evaluator.verdict(equal or unknown(label.text), label, self.scope)
         return result
 
     def _return(self, statement: Return) -> None:
@@ -415,14 +406,11 @@ class Flow:
             value = self.evaluator.value(statement.value, self.scope)
             if not self.weak or value.basis.arch:
                 self.returns.append((self.live, value))
-        if not self.weak:
-            self.live = self._nowhere()
-        else:
-            self.live = Verdict(never(self.evaluator.universe.device), never(self.evaluator.universe.device))
+        self.live = self._nowhere()
 
     def _loop(self, loop: Loop) -> None:
         before = self.live
-        _, env = self._inside(loop.body, before, Verdict(UNKNOWN, before.assumed))
+        _, env = self._inside(loop.body, before, self.evaluator.always())
         self.live = before
         for name, value in env.items():
             if self.env.get(name) is not value and not value.basis.arch:
@@ -431,7 +419,7 @@ class Flow:
     def _directive(self, directive: Directive) -> None:
         """#if among statements: macros that nobody knows are taken as met, and the other side is walked too."""
         before = self.live
-        ends: list[tuple[Verdict, Verdict, dict[str, Value]]] = []
+        ends: list[_End] = []
         open_end = False
         for condition, body in directive.options:
             verdict = self.evaluator.condition(condition, self.scope) if condition else None
@@ -443,7 +431,7 @@ class Flow:
             self.returns = []
             live, env = self._inside(body, taken, verdict if not known else None, braces=False)
             self.returns = saved + ([] if ends and not known and not self.recorder else self.returns)
-            ends.append((verdict or always_true(self.evaluator), live, env))
+            ends.append((verdict or self.evaluator.always(), live, env))
             open_end = open_end or bool(live.assumed.yes)
         has_else = any(c is None for c, _ in directive.options)
         self.live = before if open_end or not has_else else self._nowhere()
@@ -456,9 +444,7 @@ class Flow:
         verdict = ~self.evaluator.condition(check.condition, self.scope, negated=True, refusing=True)
         if verdict.basis.arch and check.macro != "assert":
             self.refused |= verdict.truth.no & self.live.assumed.yes
-            self.live = self.live & Verdict(
-                verdict.truth, Truth(~verdict.truth.no & self.live.assumed.yes, verdict.truth.no)
-            )
+            self.live = self.live & Verdict(verdict.when, verdict.among).settled(told=False)
 
 
 def is_boolean(expr: Expr) -> bool:
@@ -468,24 +454,29 @@ def is_boolean(expr: Expr) -> bool:
     return expr.op in (Op.BINARY, Op.UNARY) and expr.name in BOOLEAN
 
 
-def _not_taken(condition: Verdict, device: int) -> Verdict:
+_End = tuple[Verdict, Verdict, dict[str, Value]]  # of an arm: its condition, where control comes out, what names hold
+
+
+def _not_taken(condition: Verdict) -> Verdict:
     """Where control goes past an arm: only what surely takes it is kept out."""
-    yes = condition.truth.yes
-    return Verdict(~condition.truth, Truth(device & ~yes, yes))
+    return (~Verdict(condition.when, condition.among)).settled(told=False)
+
+
+def _based_on(before: Verdict, ends: Sequence[Verdict]) -> Verdict:
+    """Where control is after several ends; nothing more is told of what is supposed than before."""
+    result = ends[0]
+    for end in ends[1:]:
+        result = result | end
+    supposed = result.untold().basis.supposed
+    return Verdict(result.when, result.among, before.basis | Basis(supposed=supposed))
 
 
 def _softened(live: Verdict, condition: Verdict | None) -> Verdict:
-    """Control inside an arm whose condition is no matter of the architecture."""
-    if condition is None or condition.truth.yes:
+    """Control inside an arm whose condition is no matter of the architecture: it is supposed to hold there."""
+    if condition is None or surely(condition.when):
         return live
-    basis = live.basis | Basis(condition.basis.unknowns, condition.basis.assumes)
-    return Verdict(Truth(0, live.truth.no), live.assumed, basis)
-
-
-def always_true(evaluator: Evaluator) -> Verdict:
-    """Yes on every device target."""
-    device = evaluator.universe.device
-    return Verdict(always(device), always(device))
+    inside = Verdict(condition.when, condition.among).settled()
+    return Verdict(both(live.when, condition.when), live.among, inside.basis | live.basis)
 
 
 def calls_in(expr: Expr) -> Iterator[Expr]:
@@ -510,18 +501,16 @@ def returned(
     flow = Flow(evaluator, defined.path, function, scope.depth + 1, None, env, types=types or {})
     flow.run(function.body)
     cases: list[tuple[Payload, Cond]] = []
-    soft = taken = 0
+    taken: Cond = 0
     basis = Basis()
     for live, value in flow.returns:
-        here = live.assumed.yes & ~taken
-        sure = here & ~live.truth.unknown(here)
+        here = without(live.when, taken)
         cases += [(p, both(m, here)) for p, m in value.cases]
-        soft |= (value.soft & here) | (here & ~sure)
-        taken |= here
-        basis = basis | value.basis | (live.basis if live.truth.unknown(here) else NO_BASIS)
+        taken = either(taken, here)
+        basis = basis | value.basis | (NO_BASIS if isinstance(here, int) else live.basis)
     arch = basis.arch or any(live.assumed.no for live, _ in flow.returns if live.assumed.yes)
     compiled = basis.compiled or any(live.basis.compiled for live, _ in flow.returns)
-    return Value(merged(cases), soft, replace(basis, arch=arch, compiled=compiled))
+    return Value(merged(cases), replace(basis, arch=arch, compiled=compiled))
 
 
 def _passed(parameter: str, value: Value) -> bool:

@@ -14,7 +14,7 @@ from archscan.frontends.cuda.host.sites import RawSite
 from archscan.frontends.cuda.host.syntax import Alias, Expr
 from archscan.frontends.cuda.host.traversal import parts
 from archscan.frontends.cuda.host.truths import Scope
-from archscan.frontends.cuda.host.values import Value, Verdict, merged, operate, verdict_of
+from archscan.frontends.cuda.host.values import Value, Verdict, merged, operate
 from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.protocol import Context
 from archscan.model.condition import both, surely
@@ -87,7 +87,7 @@ def _bounds_of_types(index: HostIndex, project: HostProject, evaluator: Evaluato
         for scope in scopes if names else ():
             own = {c.name: c for c in index.unit.constants if c.scope == scope and c.name in names}
             if own.keys() == names:
-                verdict = verdict_of(evaluator.value(_given(test.call, test.parameter, scope), Scope(index.path, {})))
+                verdict = evaluator.condition(_given(test.call, test.parameter, scope), Scope(index.path, {}))
                 last = max(own.values(), key=lambda c: c.place.start)
                 name = scope.rpartition("::")[2]
                 condition = test.call.text.replace(f"{test.parameter}::", f"{name}::")
@@ -108,7 +108,7 @@ def _window(index: HostIndex, alias: Alias, test: TemplateTest, evaluator: Evalu
     if not any(d.function.scope.rpartition("::")[2] == alias.base for d in owners):
         return None
     call = replace(test.call, scope=alias.name)
-    verdict = verdict_of(evaluator.value(call, Scope(index.path, {})))
+    verdict = evaluator.condition(call, Scope(index.path, {}))
     condition = f"{alias.base}<{', '.join(t.text for t in alias.targs)}>"
     return _made(index, test, verdict, alias.place, condition, (alias.name, alias.base))
 
@@ -126,7 +126,7 @@ def _made(
         truth=verdict.truth,
         assumed=verdict.assumed,
         effect=taken.effect,
-        unknowns=tuple(sorted(verdict.basis.unknowns)),
+        unknowns=verdict.unknowns,
         digest=taken.digest,
         features=tuple(f if f.path else replace(f, path=test.path) for f in taken.features),
         calls=taken.calls,

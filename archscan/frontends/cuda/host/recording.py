@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.evaluation import MEMBERSHIP, Evaluator
-from archscan.frontends.cuda.host.flow import always_true, is_boolean, option_verdicts
+from archscan.frontends.cuda.host.flow import is_boolean, option_verdicts
 from archscan.frontends.cuda.host.names import is_check
 from archscan.frontends.cuda.host.syntax import (
     BOOLEAN,
@@ -24,10 +24,9 @@ from archscan.frontends.cuda.host.syntax import (
 )
 from archscan.frontends.cuda.host.traversal import may_answer, parts
 from archscan.frontends.cuda.host.truths import Scope
-from archscan.frontends.cuda.host.values import Basis, Listing, Origin, Value, Verdict, verdict_of
+from archscan.frontends.cuda.host.values import Listing, Origin, Value, Verdict
 from archscan.frontends.cuda.liveness import Liveness
-from archscan.model.condition import blamed, possibly
-from archscan.model.condition import truth as truth_of
+from archscan.model.condition import both, mapped, surely
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
     NOTHING,
@@ -89,7 +88,7 @@ class GateRecorder:
         drafts = [
             ArmDraft(
                 o.condition,
-                v or always_true(self.evaluator),
+                v or self.evaluator.always(),
                 o.place,
                 o.summary,
                 o.condition.text if o.condition else "",
@@ -129,17 +128,16 @@ class GateRecorder:
         if assign.value is None:
             return
         value = self.evaluator.value(assign.value, scope)
+        verdict = self.evaluator.verdict(value, assign.value, scope)
         if value.basis.arch or live.assumed.no:
-            truth = verdict_of(value).assumed & live.assumed
+            truth = verdict.assumed & live.assumed
             self.attributes.append((assign.place.start, assign.place.end, truth))
             if assign.targets[0].endswith("numAttrs") and scope.function:
                 self.counts.append((scope.function.name, assign.place.start, truth))
         if self._renames(assign, value):
             return
         handed = may_answer(assign.value) and assign.value.name in self.predicates
-        if value.basis.arch and (
-            is_boolean(assign.value) or (handed and self._is_truth(assign.value, verdict_of(value), scope))
-        ):
+        if value.basis.arch and (is_boolean(assign.value) or (handed and self._is_truth(assign.value, verdict, scope))):
             self._flag(assign.value, assign.targets[0], assign.place, scope, live)
         else:
             self.expression(assign.value, scope, live)
@@ -220,7 +218,7 @@ class GateRecorder:
         if no.op is Op.CHOICE and self.evaluator.condition(no.args[0], scope).basis.arch:
             yield from self._ladder(no, scope)
         else:
-            yield ArmDraft(None, always_true(self.evaluator), no.place, _picks(no))
+            yield ArmDraft(None, self.evaluator.always(), no.place, _picks(no))
 
     def _flag(self, expr: Expr, name: str, place: Place, scope: Scope, live: Verdict) -> None:
         verdict = self.evaluator.condition(expr, scope)
@@ -265,8 +263,7 @@ class GateRecorder:
         function = scope.function
         uses = self.tables.get(function.name, ()) if function and kind is Kind.SWITCH else ()
         device = bool(function and function.is_device) or "__CUDA_ARCH__" in "".join(d.text for d in decided)
-        around, names = self._reach(drafts[0].place.start, device)
-        live = around & replace(live, basis=live.basis | Basis(frozenset(names), frozenset(names)))
+        live = self._reach(drafts[0].place.start, device) & live
         reach = live.truth
         if kind is Kind.CHECK:
             reach = _still_asked(reach, scope.refused & decided[0].verdict.truth.no)
@@ -304,7 +301,7 @@ class GateRecorder:
         if function is None or function.name not in self.predicates:
             return False
         members = [f"{parameter}::" for parameter in function.template if parameter]
-        return any(member in name for name in verdict.basis.unknowns for member in members)
+        return any(member in name for name in verdict.unknowns for member in members)
 
     def _list_gate(
         self, listing: Listing, arms: tuple[Arm, ...], rest: Summary, scope: Scope, asked: list[str]
@@ -341,22 +338,22 @@ class GateRecorder:
 
     def _arms(self, drafts: list[ArmDraft], kind: Kind, scope: Scope, live: Verdict) -> Iterator[Arm]:
         device = self.evaluator.universe.device
-        remaining = live.truth
-        remaining_assumed = Truth(live.assumed.yes, device & ~live.assumed.yes)
+        remaining, reached = live, live.assumed.yes
         for draft in drafts:
-            own, assumed = draft.verdict.truth, draft.verdict.assumed
-            basis = draft.verdict.basis | Basis(live.basis.unknowns, live.basis.assumes)
-            effective, soft = own & remaining, assumed & remaining_assumed
-            differs = effective != soft
+            own = draft.verdict
+            taken = own & remaining
+            effective, soft = taken.truth, taken.assumed
+            soft = Truth(soft.yes & reached, soft.no | (device & ~reached))
+            told = Verdict(taken.when, device, own.basis | live.basis)
             yield Arm(
                 place=self._arm_place(draft, kind, scope),
                 condition=draft.text,
-                own=own,
+                own=own.truth,
                 truth=effective,
                 assumed=soft,
                 effect=draft.summary.effect,
-                unknowns=tuple(sorted(basis.unknowns)) if effective.unknown(device) else (),
-                assumes=tuple(sorted(basis.assumes)) if differs else (),
+                unknowns=taken.unknowns if effective.unknown(device) else (),
+                assumes=tuple(sorted(told.assumes)) if effective != soft else (),
                 body=draft.summary.place,
                 digest=draft.summary.digest,
                 features=draft.summary.features,
@@ -366,9 +363,8 @@ class GateRecorder:
             )
             if kind is Kind.SWITCH:  # each case says itself who comes there, also out of the case above
                 continue
-            remaining = remaining & ~own
-            if draft.verdict.basis.arch or own.yes:
-                remaining_assumed = remaining_assumed & ~assumed
+            passed = ~own if own.basis.arch or surely(own.when) else (~Verdict(own.when, device)).settled()
+            remaining = remaining & passed.untold()
 
     def _arm_place(self, draft: ArmDraft, kind: Kind, scope: Scope) -> Place:
         if draft.condition is None or kind is Kind.SWITCH:
@@ -417,27 +413,21 @@ class GateRecorder:
                 return
 
     def _undecided(self, draft: ArmDraft) -> None:
-        names = tuple(sorted(draft.verdict.basis.unknowns))
+        names = draft.verdict.unknowns
         reason = "the value it compares with is not known here"
         self.undecided.append(Undecided(draft.place.line, draft.text, reason, names))
 
-    def _reach(self, offset: int, device: bool) -> tuple[Verdict, tuple[str, ...]]:
-        """Truth of the #if regions around, and what leaves it open.
+    def _reach(self, offset: int, device: bool) -> Verdict:
+        """Where the #if regions around hold.
 
         Device code asks each target; host code asks the host pass, whose answer holds for every GPU.
         """
         live, universe = self.liveness.point(offset).live, self.evaluator.universe
-        around = truth_of(live, universe.all)
         if device:
-            truth, possible = around.only(universe.device), possibly(live) & universe.device
-            asked = universe.device
+            when = both(live, universe.device)
         else:
-            yes, no = bool(around.yes & universe.host), bool(around.no & universe.host)
-            truth = Truth(universe.device if yes else 0, universe.device if no else 0)
-            possible = 0 if no else universe.device
-            asked = universe.host
-        names = tuple(b.name for b in blamed(live, asked)) if truth.unknown(universe.device) else ()
-        return Verdict(truth, Truth(possible, universe.device & ~possible)), names
+            when = mapped(live, lambda mask: universe.device if mask & universe.host else 0)
+        return Verdict(when, universe.device).settled()
 
     def finished(self) -> tuple[Gate, ...]:
         """The gates in source order: flags only where no other gate in the file rests on them."""

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from archscan.frontends.cuda.host.names import seed_of
 from archscan.frontends.cuda.host.project import Names
 from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op
-from archscan.frontends.cuda.host.values import NO_BASIS, Basis, Value, Verdict, constant, unknown, verdict_of
+from archscan.frontends.cuda.host.traversal import parts
+from archscan.frontends.cuda.host.values import Assumption, Basis, Value, Verdict, constant, unknown, verdict_of
+from archscan.model.condition import asked, atom, possibly, restricted, surely, without
 from archscan.model.target import Universe
-from archscan.model.truth import UNKNOWN, Truth, always
-
-_LONGEST_TEXT = 160  # of an assumption
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,7 @@ class Scope:
     depth: int = 0
     types: Mapping[str, Expr] = field(default_factory=dict)  # template parameters bound to types
     refused: int = 0  # the targets that a check above has turned away
+    whole: Expr | None = None  # the condition that the expression is part of
 
     def deeper(self, path: str, env: Mapping[str, Value], function: Function | None) -> Scope:
         return Scope(path, env, function, self.depth + 1)
@@ -48,16 +48,30 @@ class Truths:
         What does not depend on the architecture is taken as met; in a condition that guards a refusal
         (`refusing`), a requirement that is negated there (`!aligned`) is taken as kept instead.
         """
+        if scope.whole is None:
+            scope = replace(scope, whole=expr)
         if expr.op is Op.UNARY and expr.name == "!":
             return self.condition(expr.args[0], scope, not negated, refusing)
         if expr.op is Op.BINARY and expr.name in ("&&", "||"):
             return self._connective(expr, scope, negated, refusing)
-        verdict = verdict_of(self.value(expr, scope))
+        verdict = self.verdict(self.value(expr, scope), expr, scope)
         if expr.op is Op.NAME and seed_of(expr.name) and expr.name not in scope.env:
-            return self._assumption(expr, negated, refusing)  # `if (major)`: a pointer that is given or not
-        if verdict.basis.arch or verdict.truth.yes or verdict.truth.no:
+            return self._assumption(expr, scope, negated, refusing)  # `if (major)`: a pointer that is given or not
+        if verdict.basis.arch or _says_something(verdict):
             return ~verdict if negated else verdict
-        return self._assumption(expr, negated, refusing)
+        return self._assumption(expr, scope, negated, refusing)
+
+    def verdict(self, value: Value, expr: Expr, scope: Scope) -> Verdict:
+        """The truth of the value that an expression has."""
+        return verdict_of(value, self.universe.device, expr.text, (scope.path, expr.place.start))
+
+    def always(self) -> Verdict:
+        """Yes on every device target."""
+        return Verdict(self.universe.device, self.universe.device)
+
+    def never(self) -> Verdict:
+        """No on every device target."""
+        return Verdict(0, self.universe.device)
 
     def _connective(self, expr: Expr, scope: Scope, negated: bool, refusing: bool) -> Verdict:
         left, right = expr.args
@@ -67,34 +81,26 @@ class Truths:
         b = self.condition(right, scope, negated, refusing)
         conjunction = (expr.name == "&&") != negated
         if not conjunction and a.basis.arch != b.basis.arch:
-            return self._alternative(a, b)
-        both = a & b if conjunction else a | b
-        if not a.basis.arch and not b.basis.arch and not (both.truth.yes or both.truth.no):
-            whole = self._assumption(expr, negated, refusing)
-            return replace(whole, basis=replace(whole.basis, unknowns=a.basis.unknowns | b.basis.unknowns))
-        return _pruned(both, a, b, self.universe.device)
+            return _alternative(a, b)
+        found = a & b if conjunction else a | b
+        if not a.basis.arch and not b.basis.arch and not _says_something(found):
+            return self._assumption(expr, scope, negated, refusing, (*a.unknowns, *b.unknowns))
+        return found
 
-    def _alternative(self, left: Verdict, right: Verdict) -> Verdict:
-        """A refusal for one of several reasons, some of which are no matter of the architecture: those are left out.
-
-        So is one that asks for the architecture only where something else holds (`x || (use_w4 && sm != 89)`).
-        """
-        asking, other = (left, right) if left.basis.arch else (right, left)
-        kept = frozenset(f"!({text})" for text in other.basis.assumes)
-        basis = asking.basis | Basis(other.basis.unknowns, kept)
-        assumed = Truth(asking.truth.yes, asking.assumed.no) if asking.basis.assumes else asking.assumed
-        return Verdict(asking.truth | other.truth, assumed, basis)
-
-    def _assumption(self, expr: Expr, negated: bool, refusing: bool) -> Verdict:
+    def _assumption(
+        self, expr: Expr, scope: Scope, negated: bool, refusing: bool, names: tuple[str, ...] = ()
+    ) -> Verdict:
         opposed = negated != (expr.op is Op.BINARY and expr.name == "!=")
-        met = Truth(0, self.universe.device) if refusing and opposed else always(self.universe.device)
-        text = f"!({expr.text})" if negated != (refusing and opposed) else expr.text
-        basis = Basis(unknowns=frozenset({atom_name(expr)}), assumes=frozenset({_shortened(text)}))
-        return Verdict(UNKNOWN, met, basis)
+        place = (scope.path, _asked_from(expr, scope))
+        one = atom(expr.text, "expr", place=place, names=tuple(sorted(set(names))) or (atom_name(expr),))
+        holds = (refusing and opposed) == negated
+        device = self.universe.device
+        found = Verdict(asked(one, device), device, Basis(supposed=(Assumption(one, holds),)))
+        return ~found if negated else found
 
     def guarded(self, guards: tuple[Guard, ...], scope: Scope) -> Verdict:
         """The truth of preprocessor conditions around code; unknown macros are taken as met."""
-        result = Verdict(always(self.universe.device), always(self.universe.device), NO_BASIS)
+        result = self.always()
         for guard in guards:
             result = result & self.condition(guard.condition, scope, guard.negated)
         return result
@@ -103,26 +109,51 @@ class Truths:
         if name in self.names.defines:
             return constant(int(self.names.defines[name] is not None), self.universe.device)
         if name == "__CUDA_ARCH__":
-            return replace(constant(1, self.universe.device), basis=Basis(arch=False))
+            return constant(1, self.universe.device)
         macros = self.names.macros
         if macros is not None and (everywhere := macros.is_defined_everywhere(name)) != macros.is_undefined(name):
             return constant(int(everywhere), self.universe.device)
         return unknown(name)
 
 
-def _shortened(text: str) -> str:
-    """A long condition up to the end of one of its parts."""
-    if len(text) <= _LONGEST_TEXT:
-        return text
-    cut = max(text.rfind(mark, 0, _LONGEST_TEXT) for mark in (" && ", " || "))
-    return f"{text[: cut if cut > 0 else _LONGEST_TEXT]} …"
+def _asked_from(expr: Expr, scope: Scope) -> int:
+    """From where on an unknown is the same: a template parameter in its function, a name in the condition around."""
+    function, whole = scope.function, scope.whole
+    if expr.op is not Op.NAME:
+        return expr.place.start
+    if function is not None and expr.name in function.template:
+        return function.place.start
+    if whole is None or any(_may_change(part, expr.name) for part in parts(whole)):
+        return expr.place.start
+    return whole.place.start
 
 
-def _pruned(both: Verdict, left: Verdict, right: Verdict, device: int) -> Verdict:
-    """Drops the unknowns of a side that cannot matter: the other decides everywhere."""
-    if both.truth.unknown(device) == 0:
-        return Verdict(both.truth, both.assumed, replace(both.basis, unknowns=frozenset(), assumes=frozenset()))
-    return both
+def _may_change(expr: Expr, name: str) -> bool:
+    """Whether an expression is given a name in a way that could change it: not by asking for its value."""
+    if expr.body is not None:
+        return True
+    asks = expr.op in (Op.CHOICE, Op.FIELD) or (expr.op is Op.UNARY and expr.name in ("!", "-"))
+    return not (asks or expr.op is Op.BINARY) and any(arg.op is Op.NAME and arg.name == name for arg in expr.args)
+
+
+def _says_something(verdict: Verdict) -> bool:
+    """Whether there is a definite answer for some target."""
+    return bool(surely(verdict.when) or verdict.among & ~possibly(verdict.when))
+
+
+def _alternative(left: Verdict, right: Verdict) -> Verdict:
+    """A refusal for one of several reasons, some of which are no matter of the architecture: those are left out.
+
+    So is one that asks for the architecture only where something else holds (`x || (use_w4 && sm != 89)`).
+    """
+    asking, other = (left, right) if left.basis.arch else (right, left)
+    kept = [*(~Verdict(other.when, other.among)).settled().basis.supposed]
+    for one in asking.basis.supposed:
+        there, elsewhere = (restricted(asking.when, {one.atom: one.holds is way}) for way in (True, False))
+        if not possibly(without(there, elsewhere)):
+            kept.append(one)
+    found = left | right
+    return Verdict(found.when, found.among, replace(found.basis, supposed=tuple(kept)))
 
 
 def atom_name(expr: Expr) -> str:

@@ -14,9 +14,7 @@ from archscan.frontends.cuda.host.values import (
     paired,
     selected,
     unknown,
-    verdict_of,
 )
-from archscan.model.truth import UNKNOWN, always
 
 if TYPE_CHECKING:
     from archscan.frontends.cuda.host.evaluation import Evaluator
@@ -71,10 +69,10 @@ def _with(evaluator: Evaluator, defined: DefinedConstant, env: dict[str, Value],
 
 def _meets(evaluator: Evaluator, special: tuple[Expr, ...], args: list[Value], scope: Scope) -> Verdict:
     """Where the arguments are those of a specialisation."""
-    result = Verdict(always(evaluator.universe.device), always(evaluator.universe.device))
+    result = evaluator.always()
     for wanted, given in zip(special, args, strict=False):
         equal = operate("==", given, evaluator.value(wanted, scope))
-        result = result & (verdict_of(equal) if equal is not None else Verdict(UNKNOWN, UNKNOWN))
+        result = result & evaluator.verdict(equal or unknown(wanted.text), wanted, scope)
     return result
 
 

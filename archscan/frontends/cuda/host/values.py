@@ -1,23 +1,27 @@
-"""Values of C++ expressions as a function of the target: partitions of the universe, and three-valued truths."""
+"""Values of C++ expressions and truths of conditions, as functions of the target and of what is not known."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from archscan.model.condition import (
-    EVERY,
     Atom,
+    AtomKind,
     Cond,
     asked,
+    atom,
     blamed,
     both,
     either,
     possibly,
+    renamed,
     restricted,
     surely,
+    truth,
     widest,
     without,
 )
@@ -63,26 +67,53 @@ class Listing:
     admitted: int = 0  # the targets found in it; 0 = not looked up
 
 
+class Assumption(NamedTuple):
+    """What is supposed of an unknown, and whether a reader is told: not that an arm above was passed by."""
+
+    atom: Atom
+    holds: bool
+    told: bool = True
+
+    @property
+    def text(self) -> str:
+        """What is supposed, as it is told."""
+        text = _shortened(self.atom.name) if self.atom.place is not None else self.atom.names[0]
+        return text if self.holds or self.atom.kind == "flag" else f"!({text})"
+
+
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a value rests on."""
+    """What a value or a condition rests on."""
 
-    unknowns: frozenset[str] = frozenset()  # what left targets without an answer
-    assumes: frozenset[str] = frozenset()  # conditions taken as met
+    unknowns: frozenset[str] = frozenset()  # what left targets without a value
+    supposed: tuple[Assumption, ...] = ()  # the world that it is read in where nobody knows, one entry an unknown
     origins: frozenset[Origin] = frozenset()
     arch: bool = False  # depends on the architecture
     listings: frozenset[Listing] = frozenset()
     compiled: bool = False  # on `__CUDA_ARCH__`: a number chosen by it selects code as it does itself
 
     def __or__(self, other: Basis) -> Basis:
+        """Both; what this one supposes comes first."""
         return Basis(
             self.unknowns | other.unknowns,
-            self.assumes | other.assumes,
+            _agreed(self.supposed, other.supposed),
             self.origins | other.origins,
             self.arch or other.arch,
             self.listings | other.listings,
             self.compiled or other.compiled,
         )
+
+    @property
+    def world(self) -> dict[Atom, bool]:
+        """What is supposed of each unknown."""
+        return {a.atom: a.holds for a in self.supposed}
+
+
+def _agreed(first: tuple[Assumption, ...], second: tuple[Assumption, ...]) -> tuple[Assumption, ...]:
+    if not second or first == second:
+        return first
+    known = {a.atom for a in first}
+    return (*first, *(a for a in second if a.atom not in known))
 
 
 NO_BASIS = Basis()
@@ -90,46 +121,120 @@ NO_BASIS = Basis()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One payload per target and world; targets in no case are unknown, those in `soft` rest on `basis.assumes`."""
+    """One payload per target and world; what is in no case is unknown."""
 
     cases: tuple[tuple[Payload, Cond], ...]
-    soft: int = 0
     basis: Basis = NO_BASIS
 
     @property
     def covered(self) -> int:
         """The targets for which it is one of the cases, whatever the unknowns are."""
+        return surely(self.known)
+
+    @property
+    def known(self) -> Cond:
+        """Where it is one of the cases."""
         found: Cond = 0
         for _, part in self.cases:
             found = either(found, part)
-        return surely(found)
+        return found
+
+    @property
+    def supposed(self) -> tuple[tuple[Payload, Cond], ...]:
+        """The cases in the world that is supposed."""
+        if not self.basis.supposed or all(isinstance(cond, int) for _, cond in self.cases):
+            return self.cases
+        world = self.basis.world
+        return merged((p, restricted(cond, world)) for p, cond in self.cases)
 
     def based(self, basis: Basis) -> Value:
         """This value resting on `basis` as well."""
-        return Value(self.cases, self.soft, self.basis | basis)
+        return Value(self.cases, self.basis | basis)
+
+    def at(self, path: str, start: int) -> Value:
+        """The value of a call or member there: what is unknown inside may be another thing at each."""
+        if all(isinstance(cond, int) for _, cond in self.cases):
+            return self
+
+        def named(one: Atom) -> Atom:
+            if one.place is None:
+                return one
+            inner, offset = one.place
+            return atom(one.name, one.kind, one.default, (f"{inner}:{offset}@{path}", start), one.names)
+
+        supposed = tuple(a._replace(atom=named(a.atom)) for a in self.basis.supposed)
+        cases = tuple((p, renamed(cond, named)) for p, cond in self.cases)
+        return Value(cases, replace(self.basis, supposed=supposed))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Truth of a condition, once as it is and once with what does not depend on the architecture taken as met."""
+    """Where a condition holds, of all targets in `among`."""
 
-    truth: Truth
-    assumed: Truth
+    when: Cond
+    among: int
     basis: Basis = NO_BASIS
 
     def __and__(self, other: Verdict) -> Verdict:
-        return Verdict(self.truth & other.truth, self.assumed & other.assumed, self.basis | other.basis)
+        return Verdict(both(self.when, other.when), self.among, self.basis | other.basis)
 
     def __or__(self, other: Verdict) -> Verdict:
-        return Verdict(self.truth | other.truth, self.assumed | other.assumed, self.basis | other.basis)
+        return Verdict(either(self.when, other.when), self.among, self.basis | other.basis)
 
     def __invert__(self) -> Verdict:
-        return Verdict(~self.truth, ~self.assumed, self.basis)
+        return Verdict(without(self.among, self.when), self.among, self.basis)
+
+    @property
+    def truth(self) -> Truth:
+        """Yes and no as they are in every world."""
+        return truth(self.when, self.among)
+
+    @property
+    def assumed(self) -> Truth:
+        """Yes and no in the world that is supposed."""
+        if isinstance(self.when, int) or not self.basis.supposed:
+            return truth(self.when, self.among)
+        return truth(restricted(self.when, self.basis.world), self.among)
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        """The names behind what is unknown."""
+        return tuple(sorted({b.name for b in blamed(self.when, self.among)}))
+
+    @property
+    def assumes(self) -> frozenset[str]:
+        """What is supposed of what it hangs on, as it is told."""
+        if isinstance(self.when, int):
+            return frozenset()
+        return frozenset(a.text for a in self.basis.supposed if a.told and a.atom in self.when.atoms)
+
+    def settled(self, told: bool = True) -> Verdict:
+        """The same, read in the world in which it holds for most targets."""
+        if isinstance(self.when, int):
+            return self
+        found = tuple(Assumption(one, holds, told) for one, holds in widest(self.when).items())
+        return Verdict(self.when, self.among, Basis(supposed=found) | self.basis)
+
+    def untold(self) -> Verdict:
+        """The same, with nothing said of what is supposed."""
+        supposed = tuple(a._replace(told=False) for a in self.basis.supposed)
+        return Verdict(self.when, self.among, replace(self.basis, supposed=supposed))
+
+
+_LONGEST_TEXT = 160  # of an assumption
+
+
+def _shortened(text: str) -> str:
+    """A long condition up to the end of one of its parts."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    cut = max(text.rfind(mark, 0, _LONGEST_TEXT) for mark in (" && ", " || "))
+    return f"{text[: cut if cut > 0 else _LONGEST_TEXT]} …"
 
 
 def unknown(*names: str, arch: bool = False) -> Value:
     """A value that nothing is known of, because of `names`."""
-    return Value((), 0, Basis(frozenset(names), arch=arch))
+    return Value((), Basis(frozenset(names), arch=arch))
 
 
 def constant(payload: Payload, mask: int) -> Value:
@@ -149,12 +254,12 @@ def merged(parts: Iterable[tuple[Payload, Cond]]) -> tuple[tuple[Payload, Cond],
 def mapped(value: Value, function: Callable[[Payload], Payload | None]) -> Value:
     """The function of each payload; None = unknown there."""
     parts = [(function(p), m) for p, m in value.cases]
-    return Value(merged((p, m) for p, m in parts if p is not None), value.soft, value.basis)
+    return Value(merged((p, m) for p, m in parts if p is not None), value.basis)
 
 
 def within(value: Value, mask: int) -> Value:
     """The value on some targets only."""
-    return Value(merged((p, both(m, mask)) for p, m in value.cases), value.soft & mask, value.basis)
+    return Value(merged((p, both(m, mask)) for p, m in value.cases), value.basis)
 
 
 def paired(left: Value, right: Value, function: Callable[[Payload, Payload], Payload | None]) -> Value:
@@ -165,30 +270,18 @@ def paired(left: Value, right: Value, function: Callable[[Payload, Payload], Pay
             where = both(mask, other)
             if where != 0 and (payload := function(a, b)) is not None:
                 parts.append((payload, where))
-    return Value(merged(parts), left.soft | right.soft, left.basis | right.basis)
+    return Value(merged(parts), left.basis | right.basis)
 
 
 def selected(condition: Verdict, yes: Value, no: Value) -> Value:
-    """`condition ? yes : no`; where the condition is unknown, only what both sides agree on."""
-    parts = [(p, both(m, condition.assumed.yes)) for p, m in yes.cases]
-    parts += [(p, both(m, condition.assumed.no)) for p, m in no.cases]
-    known = condition.assumed.yes | condition.assumed.no
-    agreed = paired(yes, no, lambda a, b: a if a == b else None)
-    parts += [(p, without(m, known)) for p, m in agreed.cases]
-    soft = (yes.soft & ~condition.truth.no) | (no.soft & ~condition.truth.yes)
-    soft |= known & ~(condition.truth.yes | condition.truth.no)
-    return Value(merged(parts), soft, condition.basis | yes.basis | no.basis)
+    """`condition ? yes : no`, each where the condition says."""
+    parts = [(p, both(m, condition.when)) for p, m in yes.cases]
+    parts += [(p, without(m, condition.when)) for p, m in no.cases]
+    return Value(merged(parts), condition.basis | yes.basis | no.basis)
 
 
-def either_of(test: Atom, yes: Value, no: Value) -> Value:
-    """`test ? yes : no` where nobody knows what the test comes to, but that it is the same for all targets."""
-    parts = [(p, both(m, asked(test, EVERY))) for p, m in yes.cases]
-    parts += [(p, without(m, asked(test, EVERY))) for p, m in no.cases]
-    return Value(merged(parts), yes.soft | no.soft, yes.basis | no.basis)
-
-
-def verdict_of(value: Value) -> Verdict:
-    """The truth of a value used as a condition."""
+def verdict_of(value: Value, among: int, text: str, place: tuple[str, int]) -> Verdict:
+    """The truth of a value used as a condition; `text` and `place` tell what is asked where the value is unknown."""
     yes: Cond = 0
     no: Cond = 0
     for payload, cond in value.cases:
@@ -197,27 +290,33 @@ def verdict_of(value: Value) -> Verdict:
                 yes, no = (either(yes, cond), no) if payload else (yes, either(no, cond))
             case Capability() | tuple():
                 yes = either(yes, cond)
-    if isinstance(yes, int) and isinstance(no, int):
-        assumed = Truth(yes, no)
-        return Verdict(assumed.only(~value.soft), assumed, value.basis)
-    device, world = possibly(either(yes, no)), widest(yes)
-    assumed = Truth(surely(restricted(yes, world)), surely(restricted(no, world)))
-    names = {b.name for cond in (yes, no) for b in blamed(cond, device)}
-    told = {a.names[0] if holds else f"!({a.names[0]})" for a, holds in world.items() if names.intersection(a.names)}
-    basis = value.basis | Basis(frozenset(names), frozenset(told))
-    return Verdict(Truth(surely(yes), surely(no)).only(~value.soft), assumed, basis)
+    basis = value.basis
+    if isinstance(yes, int) and isinstance(no, int) and not among & ~(yes | no):
+        return Verdict(yes, among, basis)
+    world = basis.world
+    open_ = without(among, either(yes, no))
+    when = yes
+    if open_ != 0:
+        kind: AtomKind = "architecture" if basis.arch else "expr"
+        names = tuple(sorted(basis.unknowns)) or (text[:60],)
+        when = either(yes, both(open_, asked(atom(text, kind, place=place, names=names), among)))
+    left = widest(restricted(yes, world))
+    if left:
+        basis = basis | Basis(supposed=tuple(Assumption(one, holds) for one, holds in left.items()))
+    return Verdict(when, among, basis)
 
 
 def value_of(verdict: Verdict) -> Value:
-    """A truth as a value: 1 where yes, 0 where no."""
-    cases = tuple((p, m) for p, m in ((1, verdict.assumed.yes), (0, verdict.assumed.no)) if m)
-    settled = verdict.truth.yes | verdict.truth.no
-    return Value(cases, (verdict.assumed.yes | verdict.assumed.no) & ~settled, verdict.basis)
+    """A truth as a value: 1 where yes, 0 where no; none if nothing is known of it."""
+    assumed = verdict.assumed
+    if not (assumed.yes | assumed.no):
+        return Value((), replace(verdict.basis, unknowns=verdict.basis.unknowns | frozenset(verdict.unknowns)))
+    return Value(merged(((1, verdict.when), (0, (~verdict).when))), verdict.basis)
 
 
 def capability(universe: Universe) -> Value:
     """The GPU's capability; a suffix variant is its SM, the host pass has none and stays unknown."""
-    return Value(_by_target(universe, Capability), 0, Basis(arch=True))
+    return Value(_by_target(universe, Capability), Basis(arch=True))
 
 
 def holds(listed: Payload, item: Payload) -> bool | None:
@@ -235,16 +334,16 @@ def holds(listed: Payload, item: Payload) -> bool | None:
 
 
 def major(universe: Universe) -> Value:
-    return Value(_by_target(universe, lambda sm: sm // 10), 0, Basis(arch=True))
+    return Value(_by_target(universe, lambda sm: sm // 10), Basis(arch=True))
 
 
 def minor(universe: Universe) -> Value:
-    return Value(_by_target(universe, lambda sm: sm % 10), 0, Basis(arch=True))
+    return Value(_by_target(universe, lambda sm: sm % 10), Basis(arch=True))
 
 
 def arch_macro(universe: Universe) -> Value:
     """`__CUDA_ARCH__` in device code; the host pass stays unknown."""
-    return Value(_by_target(universe, lambda sm: sm * 10), 0, Basis(arch=True, compiled=True))
+    return Value(_by_target(universe, lambda sm: sm * 10), Basis(arch=True, compiled=True))
 
 
 def _by_target(universe: Universe, function: Callable[[int], Payload]) -> tuple[tuple[Payload, Cond], ...]:
@@ -316,16 +415,17 @@ def is_rounded(value: Value, known: Mapping[int, int]) -> bool:
 
     The lowest of them may stand for all below it.
     """
-    numbers = [payload for payload, _ in value.cases if isinstance(payload, int) and payload in known]
-    if len(numbers) < max(len(value.cases), 2):
+    cases = value.supposed
+    numbers = [payload for payload, _ in cases if isinstance(payload, int) and payload in known]
+    if len(numbers) < max(len(cases), 2):
         return False
-    return all(p == min(numbers) or not possibly(m) & ~known[p] for p, m in value.cases if isinstance(p, int))
+    return all(p == min(numbers) or not possibly(m) & ~known[p] for p, m in cases if isinstance(p, int))
 
 
 def is_capability(value: Value, known: Mapping[int, int]) -> bool:
     """Whether a value is the GPU's capability in some spelling, not a number that was chosen by it (tile, cluster)."""
     alike = whole = 0
-    for payload, cond in value.cases:
+    for payload, cond in value.supposed:
         mask = possibly(cond)
         whole += mask.bit_count()
         if isinstance(payload, int):
