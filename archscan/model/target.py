@@ -46,6 +46,10 @@ class Universe:
 
     targets: tuple[Target, ...]
 
+    def __hash__(self) -> int:
+        """Cheap: a run has one universe, and what is remembered of it is looked up all the time."""
+        return len(self.targets)
+
     @cached_property
     def index(self) -> dict[Target, int]:
         return {target: i for i, target in enumerate(self.targets)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
@@ -48,6 +48,7 @@ class Evaluator(Truths):
 
     members: Mapping[str, Value] = field(default_factory=dict)
     memo: dict[tuple[int, tuple[Value, ...]], Value] = field(default_factory=dict)
+    bearing: frozenset[str] | None = None  # names that may hang on the architecture; None: any may
     answers: dict[tuple[object, ...], Value] = field(default_factory=dict)  # what helpers returned for arguments
     steps: int = 0  # since the caller set it to zero
     spellings: Mapping[int, int] = field(init=False)
@@ -373,27 +374,38 @@ class Evaluator(Truths):
             return None
         parameters = self.names.templates.get(owner, ())
         bound = {p: self.value(t, scope) for p, t in zip(parameters, targs, strict=False)}
+        told = _is_constant(found[0].function) or (
+            len(found) == 1 and bool(given) and all(v.cases and not v.basis.arch for v in given)
+        )
+        ways = [(d, self._bound(d.function, expr, scope) | bound, _types(d.function, expr, scope)) for d in found]
+        if not told and not self._may_bear(expr, given, ways):
+            return None
         results = [
-            self.called(
-                d,
-                self._packed(d.function, given),
-                scope,
-                self._bound(d.function, expr, scope) | bound,
-                _types(d.function, expr, scope),
-            ).at(scope.path, expr.place.start)
-            for d in found
+            self.called(d, self._packed(d.function, given), scope, outer, types).at(scope.path, expr.place.start)
+            for d, outer, types in ways
         ]
         first = results[0]
         if not first.basis.arch:
-            plain = _is_constant(found[0].function) or (
-                len(found) == 1 and bool(given) and all(v.cases and not v.basis.arch for v in given)
-            )
             whole = bool(first.cases) and first.covered == self.universe.device
-            return first if whole and (plain or first.basis.listings) else None
+            return first if whole and (told or first.basis.listings) else None
         if any(r.cases != first.cases for r in results[1:]):
             return unknown(expr.text, arch=True)
         origins = frozenset(Origin(d.path, deciding_line(d.function), d.function.name) for d in found[:1])
         return first.based(Basis(origins=origins))
+
+    def _may_bear(
+        self,
+        call: Expr,
+        given: tuple[Value, ...],
+        ways: Iterable[tuple[Defined, Mapping[str, Value], Mapping[str, Expr]]],
+    ) -> bool:
+        """Whether what a call returns may hang on the architecture, by its arguments or by what the helper mentions."""
+        if self.bearing is None or call.name in self.bearing or any(_bears(value) for value in given):
+            return True
+        return any(
+            any(_bears(value) for value in outer.values()) or any(t.name in self.bearing for t in types.values())
+            for _, outer, types in ways
+        )
 
     def _given(self, args: tuple[Expr, ...], scope: Scope) -> tuple[Value, ...]:
         """The values of arguments; a parameter pack that is expanded stands for its own."""
@@ -440,6 +452,11 @@ class Evaluator(Truths):
             self.answers[key] = unknown(defined.function.name)  # a function that calls itself
             self.answers[key] = returned(self, defined, args, scope, outer or {}, types or {})
         return self.answers[key]
+
+
+def _bears(value: Value) -> bool:
+    """Whether a value hangs on the architecture, or is a list to look a capability up in."""
+    return value.basis.arch or bool(value.basis.listings)
 
 
 def _is_constant(function: Function) -> bool:

@@ -47,7 +47,7 @@ def host_facts(index: HostIndex, project: HostProject, liveness: Liveness, conte
     """The gates, sites and undecided conditions of one file."""
     universe = context.catalog.universe
     index = project.again.get(index.path, index)
-    evaluator = Evaluator(universe, project.names, project.members)
+    evaluator = Evaluator(universe, project.names, project.members, bearing=project.bearing)
     tested = frozenset(t.call.name for t in project.tests if t.call.name in project.names.functions)
     recorder = GateRecorder(
         index.path, evaluator, liveness, project.predicates, project.tables, tested, project.compiled_for(index.path)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from archscan.frontends.cuda.host.asking import SHORTEST, fingerprint, is_known
+from archscan.frontends.cuda.host.bearing import bearing
 from archscan.frontends.cuda.host.evaluation import Evaluator
 from archscan.frontends.cuda.host.flow import Flow
 from archscan.frontends.cuda.host.indexing import HostIndex, read_again
@@ -51,6 +52,7 @@ class HostProject:
     callables: Callables = field(default_factory=lambda: Callables({}, Includes({})))
     compiled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # made of __CUDA_ARCH__ -> its files
     again: Mapping[str, HostIndex] = field(default_factory=dict)  # files that were read again for helpers of others
+    bearing: frozenset[str] | None = None  # names that may hang on the architecture
 
     def compiled_for(self, path: str) -> frozenset[str]:
         """What a file sees that is made of `__CUDA_ARCH__`: its own, and that of what it includes."""
@@ -69,22 +71,24 @@ def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Include
     for _ in range(_ROUNDS):
         ordered = [again.get(path, indexes[path]) for path in sorted(indexes)]
         names = _names(ordered, context)
-        evaluator = Evaluator(context.catalog.universe, names)
+        evaluator = Evaluator(context.catalog.universe, names, bearing=bearing(names))
         helpers = _helpers(ordered, names, evaluator, known)
         naming = tuple(_naming(ordered, helpers - known))
         if not naming:
             break
         known = helpers
         again |= {index.path: read_again(index, helpers, context) for index in naming}
+    members = _members(ordered, evaluator)
     return HostProject(
         names=names,
-        members=_members(ordered, evaluator),
+        members=members,
         predicates=_predicates(ordered, names),
         tests=tuple(_tests(ordered)),
         tables=_tables(ordered, names, evaluator),
         callables=Callables({i.path: i.functions for i in ordered if i.functions}, includes or Includes({})),
         compiled=_compiled(ordered),
         again=again,
+        bearing=bearing(names, members),
     )
 
 
@@ -104,6 +108,8 @@ def _answering(names: Names, evaluator: Evaluator, known: frozenset[str]) -> Ite
     """
     for name, defined in names.functions.items():
         if len(name) < SHORTEST or len(defined) > _MOST_MEANT or name in known:
+            continue
+        if evaluator.bearing is not None and name not in evaluator.bearing:
             continue
         for one in defined:
             evaluator.steps = 0

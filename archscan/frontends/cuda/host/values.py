@@ -247,14 +247,15 @@ def merged(parts: Iterable[tuple[Payload, Cond]]) -> tuple[tuple[Payload, Cond],
     found: dict[Payload, Cond] = {}
     for payload, cond in parts:
         if cond != 0:
-            found[payload] = either(found.get(payload, 0), cond)
+            before = found.get(payload)
+            found[payload] = cond if before is None else either(before, cond)
     return tuple(found.items())
 
 
 def mapped(value: Value, function: Callable[[Payload], Payload | None]) -> Value:
     """The function of each payload; None = unknown there."""
-    parts = [(function(p), m) for p, m in value.cases]
-    return Value(merged((p, m) for p, m in parts if p is not None), value.basis)
+    parts = [(payload, m) for p, m in value.cases if (payload := function(p)) is not None]
+    return Value(merged(parts), value.basis)
 
 
 def within(value: Value, mask: int) -> Value:
@@ -314,6 +315,7 @@ def value_of(verdict: Verdict) -> Value:
     return Value(merged(((1, verdict.when), (0, (~verdict).when))), verdict.basis)
 
 
+@lru_cache(maxsize=4)
 def capability(universe: Universe) -> Value:
     """The GPU's capability; a suffix variant is its SM, the host pass has none and stays unknown."""
     return Value(_by_target(universe, Capability), Basis(arch=True))
@@ -333,14 +335,19 @@ def holds(listed: Payload, item: Payload) -> bool | None:
     return found
 
 
+@lru_cache(maxsize=4)
 def major(universe: Universe) -> Value:
+    """The GPU's major capability."""
     return Value(_by_target(universe, lambda sm: sm // 10), Basis(arch=True))
 
 
+@lru_cache(maxsize=4)
 def minor(universe: Universe) -> Value:
+    """The GPU's minor capability."""
     return Value(_by_target(universe, lambda sm: sm % 10), Basis(arch=True))
 
 
+@lru_cache(maxsize=4)
 def arch_macro(universe: Universe) -> Value:
     """`__CUDA_ARCH__` in device code; the host pass stays unknown."""
     return Value(_by_target(universe, lambda sm: sm * 10), Basis(arch=True, compiled=True))
@@ -404,6 +411,7 @@ def spellings(universe: Universe) -> dict[int, int]:
     return found
 
 
+@lru_cache(maxsize=4)
 def floors(universe: Universe) -> dict[int, int]:
     """For the number of each SM, the targets at or above it."""
     device = [t for t in universe.targets if not t.is_host]
