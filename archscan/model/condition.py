@@ -397,19 +397,27 @@ def _applied(operator: str, one: Cond, other: Cond) -> Cond:
 
 def _settled(operator: str, one: Cond, other: Cond) -> Cond | None:
     """The result that needs no look at the unknowns; None if there is none."""
-    if isinstance(one, int) and isinstance(other, int):
-        return one & other if operator == "and" else one | other if operator == "or" else one & ~other
+    if isinstance(one, int):
+        if isinstance(other, int):
+            return one & other if operator == "and" else one | other if operator == "or" else one & ~other
+        one_sure = one_possible = one
+    else:
+        one_sure, one_possible = one.sure, one.possible
+    if isinstance(other, int):
+        other_sure = other_possible = other
+    else:
+        other_sure, other_possible = other.sure, other.possible
     if operator == "without":
-        if one is other or not possibly(one) & ~surely(other):
+        if one is other or not one_possible & ~other_sure:
             return 0
-        return one if not possibly(one) & possibly(other) else None
+        return one if not one_possible & other_possible else None
     if one is other:
         return one
-    small, large = (one, other) if operator == "and" else (other, one)
-    if not possibly(small) & ~surely(large):
-        return one
-    small, large = large, small
-    return other if not possibly(small) & ~surely(large) else None
+    one_within = not one_possible & ~other_sure
+    other_within = not other_possible & ~one_sure
+    if operator == "and":
+        return one if one_within else other if other_within else None
+    return one if other_within else other if one_within else None
 
 
 def _first(one: Cond, other: Cond) -> Atom:

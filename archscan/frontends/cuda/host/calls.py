@@ -162,9 +162,9 @@ def functions(data: bytes, disk: str, vocabulary: Vocabulary, with_calls: bool) 
     defined = tuple(_definitions(data, with_calls))
     if not defined:
         return None
-    types = frozenset(m.decode("utf-8", "replace") for m in _TYPE.findall(data)) if with_calls else frozenset()
-    heads = b" ".join(m[1] for m in _TEMPLATE.finditer(data)) if with_calls else b""
-    parameters = frozenset(m.decode("utf-8", "replace") for m in _PARAMETER.findall(heads))
+    types = frozenset(m.decode("utf-8", "replace") for m in set(_TYPE.findall(data))) if with_calls else frozenset()
+    heads = b" ".join({m[1] for m in _TEMPLATE.finditer(data)}) if with_calls else b""
+    parameters = frozenset(m.decode("utf-8", "replace") for m in set(_PARAMETER.findall(heads)))
     if disk:
         return Functions(Text.of(data, disk), defined, with_calls, types=types, parameters=parameters)
     known = _nodes(data, defined, vocabulary, with_calls)
@@ -203,6 +203,9 @@ def _inner(data: bytes, start: int, end: int, outer: str) -> Iterator[Defined]:
 
 def _opening(data: bytes, close: int, least: int) -> int:
     """The bracket that a closing one belongs to; -1 where that is too far away."""
+    nearest = data.rfind(b"(", least, close)
+    if nearest < 0 or data.rfind(b")", nearest, close) < 0:
+        return nearest
     depth = 0
     for at in range(close, least - 1, -1):
         byte = data[at]
