@@ -200,3 +200,45 @@ __device__ void ring(unsigned long long* p, unsigned long long v) {
 def test_a_wrapper_that_is_empty_there_cannot_be_called_instead(target: str, capability: str, tmp_path: Path) -> None:
     got = found(tmp_path, "ring.cuh", HOLLOW.replace("BOUND", "1000"), target)
     assert [f.capability.value for f in got if f.place.line == 7] == [capability]
+
+
+CONVERTS = """\
+__global__ void pack(float* in, unsigned char* out) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+  asm volatile("{ .reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; mov.b16 %0, {b, b}; }"
+               : "=h"(*(short*)out) : "f"(in[0]), "f"(in[1]));
+#endif
+}
+"""
+LISTED = "add_library(fp4 fp4.cu)\nset_target_properties(fp4 PROPERTIES CUDA_ARCHITECTURES {0})\n"
+SETUP = """\
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension
+setup(ext_modules=[CUDAExtension("fp4", ["fp4.cu"], extra_compile_args={{"nvcc": [{0}]}})])
+"""
+OTHER = "add_library(other other.cu)\nset_target_properties(other PROPERTIES CUDA_ARCHITECTURES {0})\n"
+NARROW, ASKED = ("narrow", "medium"), ("investigate", "low")
+
+
+@pytest.mark.parametrize(
+    ("build", "images", "told"),
+    [
+        ("CMakeLists.txt", LISTED.format('"90;120"'), NARROW),  # plain 12.0 is made of this file, and cannot
+        ("CMakeLists.txt", LISTED.format('"90;120a"'), None),  # what is made can
+        ("CMakeLists.txt", OTHER.format('"90;120"'), ASKED),  # of another file; of this one nobody knows
+        ("setup.py", SETUP.format('"-gencode", "arch=compute_90,code=sm_90", "-gencode", "arch=compute_120f,code=sm_120"'), None),
+        ("setup.py", SETUP.format('"-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_120,code=sm_120"'), NARROW),
+        ("setup.py", SETUP.format('"-O3"'), ASKED),  # torch asks the GPU or a variable
+    ],
+)  # fmt: skip
+def test_a_suffix_is_missing_only_where_plain_code_is_made(
+    build: str, images: str, told: tuple[str, str] | None, tmp_path: Path
+) -> None:
+    (tmp_path / build).write_text(images)
+    here = [f for f in found(tmp_path, "fp4.cu", CONVERTS, "sm120") if f.path == "fp4.cu"]
+    assert [(f.advice.value, f.severity.value) for f in here] == ([told] if told else [])
+
+
+def test_without_any_build_the_reader_is_the_build(tmp_path: Path) -> None:
+    (told,) = found(tmp_path, "fp4.cu", CONVERTS, "sm120")
+    assert (told.advice.value, told.severity.value) == ("narrow", "low")

@@ -35,6 +35,7 @@ CIRCUMSTANCES = (
     "no-branch",  # no branch of the build makes the entry
     "refused-by-toolkit",  # the entry is one that the toolkit refuses
     "desktop-code",  # machine code of a desktop part of the same major, and the target is of the Tegra line
+    "reach-unknown",  # builds were scanned, and none is known to compile it for a variant that is harmed
     "other-suffix",  # another variant of the same chip can
 )
 

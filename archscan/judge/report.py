@@ -18,6 +18,8 @@ from archscan.judge.evidence import known
 from archscan.judge.findings import Outcome, findings
 from archscan.judge.findings import in_order as worst_first
 from archscan.judge.intent import intent_of, is_fence
+from archscan.judge.made import Builds, Making
+from archscan.judge.needs.features import COMPILED
 from archscan.judge.pairs import Half, Pair, Pairs, asking, pair_up, with_uses
 from archscan.judge.project import Project
 from archscan.judge.risk import risk
@@ -28,7 +30,7 @@ from archscan.judge.table import advise
 from archscan.judge.weighed import Weighed
 from archscan.model.facts import Facts, Failed, FileFacts, Origin, Skipped
 from archscan.model.finding import Advice, Consequence, Finding, Level, Problem
-from archscan.model.gate import Kind
+from archscan.model.gate import Kind, Layer
 from archscan.model.library import Library
 from archscan.model.report import Report, UndecidedGate
 from archscan.model.settings import JudgeSettings
@@ -49,7 +51,7 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     pairs = pair_up(open_cases, project, selection, catalog, shows)
     cases = (*open_cases, *pairs.mismatches)
     told = [c for c in cases if _is_told(c, settings)]
-    bench = _Bench(project, selection, settings, catalog, pairs, Recogniser(catalog))
+    bench = _Bench(project, selection, settings, catalog, pairs, Recogniser(catalog), Builds(project, catalog))
     lists = [c for c in told if c.gate.kind in _CLOSE]  # what they compile is judged by whether they stay
     listed = {id(c): bench.outcome(c, frozenset()) for c in lists}
     left = frozenset(key for key, outcome in listed.items() if outcome.advised.advice is Advice.LEAVE)
@@ -86,6 +88,7 @@ class _Bench:
     catalog: Catalog
     pairs: Pairs
     recogniser: Recogniser
+    builds: Builds
 
     def outcome(self, bare: Case, left: frozenset[int]) -> Outcome:
         """What is decided about a case; `left` are the lists that shut the target out and are right as they are."""
@@ -107,7 +110,9 @@ class _Bench:
             pairs=pairs.of(bare),
             routed=id(bare) in pairs.routed,
             unbuilt=bool(closers) and all(id(closer) in left for closer in closers),
+            to_open=any(id(closer) not in left for closer in closers),
             built=bare.gate.path in pairs.built,
+            making=self._making(bare),
             selection=selection,
             catalog=catalog,
             harm=evidence.harm,
@@ -118,6 +123,11 @@ class _Bench:
         advised = advise(weighed)
         return Outcome(weighed, advised, risk(weighed, advised, evidence))
 
+    def _making(self, case: Case) -> Making | None:
+        """What the scanned builds make of the source in which code does harm, or would."""
+        compiled = case.gate.layer in (*COMPILED, Layer.HOST)
+        return self.builds.of(case.gate.path) if compiled and case.problem is not Problem.EXCLUDED else None
+
     def _said_lacks(self, case: Case) -> tuple[str, ...]:
         """The instructions that comments of the gate itself name, and no variant of the target assembles."""
         if case.problem is not Problem.EXCLUDED or not case.gate.near:
@@ -127,8 +137,11 @@ class _Bench:
 
 
 def _is_unreachable(outcome: Outcome) -> bool:
-    """Whether harm stands where no list compiles it for the target, and none is to be opened."""
-    return outcome.weighed.unbuilt and outcome.case.problem is Problem.OVER_ADMITTED
+    """Whether harm stands where nothing compiles it for the target, and no list is to be opened."""
+    weighed = outcome.weighed
+    return (weighed.is_unmade and not weighed.to_open) or (
+        weighed.unbuilt and outcome.case.problem is Problem.OVER_ADMITTED
+    )
 
 
 _CLOSE = frozenset({Kind.KEYWORD_LIST, Kind.BUILD_LIST})

@@ -33,9 +33,10 @@ def severity_of(weighed: Weighed, advised: Advised) -> Level:
     case = weighed.case
     obstacle = case.obstacle
     if obstacle is not None and obstacle.fits:
-        level = least(level, Level.LOW)  # only where plain code is built for a chip that has a suffix
+        level = least(level, Level.MEDIUM if weighed.is_made else Level.LOW)  # only where plain code is built
     elif case.problem is Problem.OVER_ADMITTED:  # that the default way leads there is known of what is compiled alone
-        level = least(level, Level.MEDIUM if weighed.built or case.gate.layer not in _COMPILED else Level.LOW)
+        known = weighed.is_made or case.gate.layer not in _COMPILED
+        level = level if weighed.is_made else least(level, Level.MEDIUM if known else Level.LOW)
     if weighed.is_helper and weighed.relation is Relation.OLDER:
         level = least(level, Level.MEDIUM)  # made for newer chips, and nobody sees who would call it on this one
     if weighed.unbuilt and case.problem is Problem.EXCLUDED:

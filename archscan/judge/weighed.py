@@ -11,11 +11,13 @@ from archscan.judge.branches import Branch
 from archscan.judge.capability import Capable
 from archscan.judge.cases import Case
 from archscan.judge.chips import numbered
+from archscan.judge.made import Making
 from archscan.judge.needs.features import COMPILED
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.relation import relation_of
 from archscan.model.facts import SiteKind
-from archscan.model.finding import Advice, Consequence, Intent, Level, Relation
+from archscan.model.finding import Advice, Consequence, Intent, Level, Problem, Relation
+from archscan.model.gate import Layer
 from archscan.model.target import Selection
 
 
@@ -31,7 +33,9 @@ class Weighed:
     pairs: tuple[Pair, ...]
     routed: bool  # the host launches what is behind it for other targets only
     unbuilt: bool  # no list compiles its source for the target
+    to_open: bool  # a list that alone compiles it shuts the target out, and is not right as it is
     built: bool  # a scanned build does
+    making: Making | None  # what scanned builds make of its source; None where none was scanned, or it is not compiled
     selection: Selection
     catalog: Catalog
     harm: bool  # sourced: opening such a gate cost time, or went wrong, on the target's family
@@ -75,6 +79,30 @@ class Weighed:
         universe = self.catalog.universe
         taken = shut.missed.yes & universe.device & ~universe.mask(universe.variants(self.selection.sm))
         return relation_of(taken, self.siblings, self.selection, universe)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether a scanned build compiles it for a variant of the target that is harmed."""
+        making, obstacle = self.making, self.case.obstacle
+        if making is None:
+            return False
+        whole = obstacle is None or not obstacle.fits
+        return bool(self._harmed & self._reached(making)) or (making.is_local and self.built and whole)
+
+    @property
+    def is_unmade(self) -> bool:
+        """Whether every scanned build that may compile it is known, and makes it for no variant that is harmed."""
+        making = self.making
+        return making is not None and not making.is_open and not self._harmed & (self._reached(making) | making.maybe)
+
+    @property
+    def _harmed(self) -> int:
+        return self.selection.mask if self.case.obstacle is None else self.case.obstacle.variants
+
+    def _reached(self, making: Making) -> int:
+        """The targets for which harm is compiled; what host code asks for is asked by who loads the code."""
+        on_host = self.case.gate.layer is Layer.HOST and self.case.problem is Problem.OVER_ADMITTED
+        return making.loads if on_host else making.made
 
     @cached_property
     def attributes(self) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from archscan.catalog.recognise import Recogniser
@@ -57,8 +58,30 @@ def list_gate(one: ArchList, source: Source, catalog: Catalog, recogniser: Recog
         near=near,
         symbols=(one.name,) if one.name else (),
         assumptions=ASSUMPTIONS,
-        extra=(*notes(one.images, one.toolkit if refused else "", catalog), *_glued(one)),
+        extra=(
+            *notes(one.images, one.toolkit if refused else "", catalog),
+            *_glued(one),
+            *_left_open(one),
+            *compiled_as((entry.text, entry.images) for entry in one.entries),
+        ),
     )
+
+
+_VIRTUAL = re.compile(r"arch=\\?[\"']?compute_(\d{2,3}[af]?)\b")
+
+
+def compiled_as(flags: Iterable[tuple[str, tuple[Image, ...]]]) -> tuple[tuple[str, str], ...]:
+    """A note on what code is compiled as where the image has another name: `arch=compute_120f,code=sm_120`."""
+    asked = [(_VIRTUAL.search(text), images) for text, images in flags]
+    if not any(found and found[1] != images_note(images) for found, images in asked):
+        return ()
+    names = (found[1] if found else images_note(images) for found, images in asked)
+    return (("compiled:0", " ".join(dict.fromkeys(name for name in names if name))),)
+
+
+def _left_open(one: ArchList) -> tuple[tuple[str, str], ...]:
+    """A note where more may be made than is written."""
+    return (("open", "more may be made"),) if one.gaps or "native" in one.words else ()
 
 
 def _glued(one: ArchList) -> tuple[tuple[str, str], ...]:

@@ -30,3 +30,11 @@ def images(gate: Gate, index: int) -> tuple[Target, ...]:
     if noted:
         return tuple(Target(int(sm), suffix) for sm, suffix in _TARGET.findall(noted))
     return ()
+
+
+def compiled(gate: Gate, index: int) -> tuple[Target, ...]:
+    """The architectures that an arm's code is compiled as: of `arch=compute_120f,code=sm_120` the first."""
+    noted = arm_note(gate, index, "compiled")
+    if noted:
+        return tuple(Target(int(sm), suffix) for sm, suffix in _TARGET.findall(noted))
+    return images(gate, index)

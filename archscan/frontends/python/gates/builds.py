@@ -11,6 +11,7 @@ from tree_sitter import Node
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
+from archscan.frontends.build.archgates import compiled_as
 from archscan.frontends.build.images import (
     Image,
     entry_images,
@@ -295,7 +296,9 @@ def _flags(name: str, group: list[_Entry], defaults: list[Gate], writer: _Writer
         first = first.parent
     reach = defaults[0].arms[0].truth if defaults and all(entry.asked for entry in group) else None
     users = tuple(Related(writer.path, line_of(e.node), Role.DUPLICATE, "adds to it") for e in group[1:8])
-    return writer.gate(first, images, name, "", reach, users if group[0].asked else ())
+    made = writer.gate(first, images, name, "", reach, users if group[0].asked else ())
+    notes = compiled_as((_content(entry.node), entry.images) for entry in group)
+    return replace(made, extra=(*made.extra, *notes)) if made is not None and notes else made
 
 
 # --- gates
