@@ -217,6 +217,7 @@ from torch.utils.cpp_extension import CUDAExtension
 setup(ext_modules=[CUDAExtension("fp4", ["fp4.cu"], extra_compile_args={{"nvcc": [{0}]}})])
 """
 OTHER = "add_library(other other.cu)\nset_target_properties(other PROPERTIES CUDA_ARCHITECTURES {0})\n"
+ON_90 = '"-gencode", "arch=compute_90,code=sm_90"'
 NARROW, ASKED = ("narrow", "medium"), ("investigate", "low")
 
 
@@ -226,8 +227,8 @@ NARROW, ASKED = ("narrow", "medium"), ("investigate", "low")
         ("CMakeLists.txt", LISTED.format('"90;120"'), NARROW),  # plain 12.0 is made of this file, and cannot
         ("CMakeLists.txt", LISTED.format('"90;120a"'), None),  # what is made can
         ("CMakeLists.txt", OTHER.format('"90;120"'), ASKED),  # of another file; of this one nobody knows
-        ("setup.py", SETUP.format('"-gencode", "arch=compute_90,code=sm_90", "-gencode", "arch=compute_120f,code=sm_120"'), None),
-        ("setup.py", SETUP.format('"-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_120,code=sm_120"'), NARROW),
+        ("setup.py", SETUP.format(f'{ON_90}, "-gencode", "arch=compute_120f,code=sm_120"'), None),
+        ("setup.py", SETUP.format(f'{ON_90}, "-gencode=arch=compute_120,code=sm_120"'), NARROW),
         ("setup.py", SETUP.format('"-O3"'), ASKED),  # torch asks the GPU or a variable
     ],
 )  # fmt: skip
