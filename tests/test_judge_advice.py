@@ -161,7 +161,7 @@ def test_a_gate_that_cannot_be_judged_loses_its_file_and_not_the_run(
             raise KeyError("x")
         return False
 
-    monkeypatch.setattr("archscan.judge.search.limits_others", broken)
+    monkeypatch.setattr("archscan.judge.search.NO_EXCLUSION", (broken,))
     text = "import torch\nif torch.cuda.get_device_capability()[0] != 9:\n    raise RuntimeError('no')\n"
     for name in ("bad.py", "good.py"):
         (tmp_path / name).write_text(text)
@@ -171,3 +171,51 @@ def test_a_gate_that_cannot_be_judged_loses_its_file_and_not_the_run(
     assert [finding.path.rpartition("/")[2] for finding in found.findings] == ["good.py"]
     (lost,) = found.failed
     assert lost.path.endswith("bad.py") and "line 2: internal error at broken" in lost.reason
+
+
+LADDER = """\
+import torch
+def pick(x):
+    sm = 10 * torch.cuda.get_device_capability()[0] + torch.cuda.get_device_capability()[1]
+    if sm == 121:
+        return fast121(x)
+    elif CONDITION:
+        return fast89(x)
+    return slow(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "row"),
+    [
+        ("sm >= 89", "unknown-older"),  # a lower bound above 8.7, of which the rung before takes the newest
+        ("sm in (89, 90, 100)", "unknown-newer"),  # no bound: 8.9 is a sibling
+    ],
+)
+def test_a_rung_of_a_ladder_is_a_lower_bound(condition: str, row: str, tmp_path: Path) -> None:
+    assert [found[3] for found in told(tmp_path, "pick.py", LADDER.replace("CONDITION", condition), "sm_87")] == [row]
+
+
+REASONED = """\
+import torch
+SUPPORTED = ((9, 0), (10, 0))
+def supported():
+    if torch.cuda.get_device_capability() not in SUPPORTED:
+        return OTHERS
+    return TARGET
+"""
+
+
+@pytest.mark.parametrize(
+    ("others", "target", "told_of"),
+    [
+        ('(False, f"only {SUPPORTED} have kernels here")', 'True, ""', []),
+        ('"served on H100 and B200 only"', "None", []),
+        ('"fp8_kernel"', "None", [2]),  # a name is a choice, and no reason
+    ],
+)
+def test_who_is_named_is_not_shut_out_by_a_refusal_of_others(
+    others: str, target: str, told_of: list[int], tmp_path: Path
+) -> None:
+    text = REASONED.replace("OTHERS", others).replace("TARGET", target)
+    assert [found[0] for found in told(tmp_path, "gate.py", text, "sm_90")] == told_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from archscan.judge.branches import NO_ANSWER
 from archscan.judge.cases import Case
 from archscan.judge.consequences import are_numbers, names_images
 from archscan.judge.verdicts import Why
@@ -93,6 +94,23 @@ def limits_others(case: Case) -> bool:
     theirs = _choices((arm.effect if arm is not None else case.gate.rest).value)
     ours = _choices(case.gets.value)
     return theirs is not None and ours is not None and theirs < ours
+
+
+_REASON = re.compile(r"\(?\s*(?:(?:False|None)\s*,\s*)?[fr]?[\"'](?:[^\"'\s]+\s+){3}[^\"'\s]")
+
+
+def refuses_others(case: Case) -> bool:
+    """Whether those who are "let in" get no for an answer, or a sentence that says why, and the target goes on.
+
+    `if cc not in SUPPORTED: return False, f"{cc} is not supported"`.
+    """
+    if case.gate.layer not in (Layer.PYTHON, Layer.HOST):
+        return False
+    theirs, ours = _missed(case), case.gets
+    if theirs.does is Does.RETURNS and theirs.value in NO_ANSWER:
+        return ours.does is Does.WORK
+    told = theirs.does in (Does.RETURNS, Does.ASSIGNS) and _REASON.match(theirs.value or "") is not None
+    return told and (ours.does in (Does.WORK, Does.NOTHING) or ours.value == "None")
 
 
 _NAMES = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?![\w(\"'])")

@@ -6,16 +6,19 @@ from archscan.model.finding import Relation
 from archscan.model.target import Selection, Universe
 
 
-def relation_of(taken: int, siblings: frozenset[int], selection: Selection, universe: Universe) -> Relation | None:
-    """The relation to the SMs of the mask `taken`; None where nobody is let in.
+def relation_of(
+    taken: int, asked: int, siblings: frozenset[int], selection: Selection, universe: Universe
+) -> Relation | None:
+    """The relation to the SMs of the mask `taken`, of those that are `asked` for; None where nobody is let in.
 
-    A sibling decides before age does, but for a lower bound above the target: those are newer, whatever their major.
+    A sibling decides before age does, but for a lower bound above the target: those are newer, whatever their major,
+    also where an earlier rung of the ladder takes the newest of them.
     """
     admitted = universe.sms(taken)
     if not admitted:
         return None
     own = selection.sm
-    if siblings and not _is_bound_above(admitted, own, universe):
+    if siblings and not _is_bound_above(universe.sms(asked) or admitted, own, universe):
         return Relation.SIBLING
     if min(admitted) > own:
         return Relation.OLDER

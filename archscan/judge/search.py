@@ -11,7 +11,7 @@ from archscan.errors import internal
 from archscan.judge.branches import REST, branches, outline
 from archscan.judge.cases import LISTS, Case, place_of
 from archscan.judge.chips import chips_named
-from archscan.judge.intent import limits_others, prepares, states_truths
+from archscan.judge.intent import limits_others, prepares, refuses_others, states_truths
 from archscan.judge.needs.features import COMPILED, Needs, needs_to_open
 from archscan.judge.needs.images import loaded, picked_images
 from archscan.judge.needs.limits import OPT_IN, THREADS, constant, is_limit, limit, listed_limit, tabled_limit
@@ -180,7 +180,7 @@ class _Judge:
             or (listed is not None and listed[1])
             or self._fits_bounds(shut),
         )
-        return None if limits_others(case) or prepares(case) or states_truths(case) else case
+        return None if any(is_none(case) for is_none in NO_EXCLUSION) else case
 
     def _listed(self) -> tuple[str, bool] | None:
         """The limit that a map of chips holds in its rows, and whether one of them is the target's."""
@@ -250,6 +250,9 @@ class _Judge:
                     obstacle=obstacle,
                 )
                 return
+
+
+NO_EXCLUSION = (limits_others, refuses_others, prepares, states_truths)
 
 
 def _with_loading(gate: Gate) -> Gate:

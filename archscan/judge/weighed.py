@@ -77,8 +77,8 @@ class Weighed:
         if shut is None:
             return None
         universe = self.catalog.universe
-        taken = shut.missed.yes & universe.device & ~universe.mask(universe.variants(self.selection.sm))
-        return relation_of(taken, self.siblings, self.selection, universe)
+        others = universe.device & ~universe.mask(universe.variants(self.selection.sm))
+        return relation_of(shut.missed.yes & others, shut.missed.own & others, self.siblings, self.selection, universe)
 
     @property
     def is_made(self) -> bool:

@@ -184,7 +184,7 @@ def _is_looked_up(name: str, data: bytes) -> bool:
     """Whether a name is only ever looked something up in: then it is no list of what is built."""
     word = re.escape(name.encode()) + rb"\b"
     uses = len(re.findall(rb"\b" + word, data)) - 1
-    looked_up = len(re.findall(rb"(?<!for)\s+\w+\s+(?:not\s+)?in\s+" + word, data))
+    looked_up = len(re.findall(rb"(?<!for)(?:\s+|[(\[,])\w+\s+(?:not\s+)?in\s+" + word, data))
     return 0 < uses == looked_up
 
 
