@@ -276,7 +276,7 @@ def diff(**given: Any) -> int:
 @archscan.command()
 @_target
 @click.option("--write", is_flag=True, help="Write the edits; without it they are only shown.")
-@click.option("--unsafe", is_flag=True, help="Unsafe edits too (all are, for now): read the reasons first.")
+@click.option("--unsafe", is_flag=True, help="Unsafe edits too: read the reasons first.")
 @click.option("--family", is_flag=True, help="Open for the target's whole family.")
 @click.option("--widen", is_flag=True, help="Allow an open lower bound.")
 @click.option("--verify", is_flag=True, help="Compile what would open, with nvcc.")

@@ -128,18 +128,40 @@ def run(x):
 
 
 TUNED = "constants were chosen for other chips"
+UNCHECKED = "its condition was checked by nothing but what proposed it"
 UNKNOWN = "not everything behind it is known to run there"
-FEW = "too few that looked like it were right"
+
+
+TEXT_ORDER = """def has_tensor_cores(record):
+    return record["compute_cap"] >= "7.0"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "opened"),
+    [
+        ("k.cu", PORTABLE, "__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ <= 1200"),  # all of it is known and assembles
+        ("text.py", TEXT_ORDER, 'record["compute_cap"] == "12.0"'),  # misspelt, and two evaluators agree
+    ],
+)
+def test_what_is_safe_is_written_without_being_asked_for_more(
+    project: Path, run: Run, name: str, text: str, opened: str
+) -> None:
+    (project / name).write_text(text)
+    _, out, _ = run("scan", "--target", "sm120", "--fixes", "--format", "json", name)
+    assert [f["fix"]["safety"] for f in json.loads(out)["findings"] if f["fix"]] == ["safe"]
+    run("fix", "--target", "sm120", "--write", name)
+    assert opened in (project / name).read_text()
 
 
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("k.cu", PORTABLE, [FEW]),  # all of it is known and assembles, and two evaluators agree
-        ("one.py", LISTED, [TUNED, UNKNOWN, FEW]),  # what the call does is not known
+        ("one.py", LISTED, [TUNED, UNKNOWN]),  # what the call does is not known
+        ("flag.cu", PORTABLE.replace("__CUDA_ARCH__ >= 900", "FAST && __CUDA_ARCH__ >= 900"), [UNCHECKED]),
     ],
 )
-def test_nothing_is_called_safe_and_every_reason_is_said(
+def test_nothing_else_is_called_safe_and_every_reason_is_said(
     project: Path, run: Run, name: str, text: str, why: list[str]
 ) -> None:
     (project / name).write_text(text)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archscan.catalog import load
 from archscan.fixing.second import truth
+from archscan.fixing.second_python import agrees
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
 from archscan.frontends.cuda.preprocessor.environment import Compiler
 from archscan.frontends.protocol import Context
 from archscan.model.settings import ScanSettings
+from archscan.model.truth import Truth
 
 CATALOG = load()
 UNIVERSE = CATALOG.universe
@@ -66,3 +70,36 @@ _CONDITIONS = st.recursive(
 def test_both_evaluators_agree(condition):
     first = Evaluator(COMPILER.everything).answer(condition, lambda name: COMPILER.state(name) or COMPILER.undefined)
     assert first.when == truth(condition, UNIVERSE, CATALOG.macros, "13.0")
+
+
+def answers(condition: Callable[[int], bool]) -> Truth:
+    """What holds for the chips for which `condition` does, and for no other device."""
+    yes = UNIVERSE.mask(t for t in UNIVERSE.targets if not t.is_host and condition(t.sm))
+    return Truth(yes, UNIVERSE.all & ~yes)
+
+
+HAS_9 = answers(lambda sm: sm // 10 >= 9)
+TEXT = answers(lambda sm: f"{sm // 10}.{sm % 10}" >= "7.0")
+WITH_120 = answers(lambda sm: f"{sm // 10}.{sm % 10}" >= "7.0" or sm == 120)
+ONLY_90 = answers(lambda sm: sm == 90)
+BOTH = answers(lambda sm: sm in (90, 120))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "known", "told", "agreed"),
+    [
+        ('cc >= "7.0"', '(cc >= "7.0" or cc == "12.0")', TEXT, WITH_120, True),
+        ('cc >= "7.0"', '(cc >= "7.0" or cc == "12.0")', TEXT, TEXT, False),  # it says that nothing moves
+        ('cc >= "7.0"', '(cc >= "7.0" or cc == "120")', TEXT, WITH_120, False),  # no chip is called so here
+        ("cc == (9, 0)", "cc in ((9, 0), (12, 0))", ONLY_90, BOTH, True),
+        ("cc == (9, 0)", "cc in ((9, 0), (12, 1))", ONLY_90, BOTH, False),
+        ("major == 9 and minor == 0", "(major, minor) in ((9, 0), (12, 0))", ONLY_90, BOTH, True),
+        ("f(cc) >= 9", "f(cc) >= 9", HAS_9, HAS_9, True),  # whatever it calls, it is the major
+        ("cc >= bound", "cc >= bound", HAS_9, HAS_9, False),  # two things unknown, and nothing written
+        ("cc >= 9 if x else cc >= 8", "cc >= 9", HAS_9, HAS_9, False),
+        ("cc >= 9", "cc >= 9 or (", HAS_9, HAS_9, False),
+        ("[x for x in y]", "cc >= 9", HAS_9, HAS_9, False),
+    ],
+)
+def test_a_python_condition_is_told_again_from_its_text(before, after, known, told, agreed):
+    assert agrees((before, after), (known, told), UNIVERSE) is agreed

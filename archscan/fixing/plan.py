@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +18,10 @@ from archscan.fixing.proposal import Proposal, applied
 from archscan.fixing.prove import Proof, Want, Workbench, prove
 from archscan.fixing.python_source import PythonFile, python_close, python_open
 from archscan.fixing.second import truth
+from archscan.fixing.second_python import agrees
 from archscan.judge.needs.images import loaded, picked_images
-from archscan.model.finding import Advice, Capability, Edit, Finding, Fix, Level, Problem
+from archscan.model.facts import FileFacts
+from archscan.model.finding import Advice, Capability, Edit, Finding, Fix, Intent, Level, Problem
 from archscan.model.gate import Does, Gate, Kind, Layer, Role
 from archscan.model.target import Selection
 
@@ -161,16 +164,23 @@ def fix_for(
     unit = _closed_over([finding], findings) if halves else (finding,)
     able = tuple(member for member in unit if not never_fixed(member))
     made = _weighed_unit(findings, selection, catalog, bench, FixOptions(), able)
+    return _fix(made)
+
+
+def _fix(made: Unit | str) -> Fix | None:
+    """What a report says of a unit."""
     return None if isinstance(made, str) else Fix(made.title, made.safe, made.edits, made.reasons, made.opens)
 
 
 def fixes(
     findings: Sequence[Finding], selection: Selection, catalog: Catalog, bench: Workbench
 ) -> list[tuple[Finding, Fix | None]]:
-    """Every finding with the fix of it alone."""
-    able = [finding for finding in findings if not never_fixed(finding)]
-    made = bench.spread(lambda one: fix_for(one, findings, selection, catalog, bench), able, _paths([able]))
-    known = dict(zip((finding.fingerprint for finding in able), made, strict=True))
+    """Every finding with the fix that `archscan fix` would propose: both halves of a pair, or none."""
+    able = [tuple(f for f in members if not never_fixed(f)) for members in _units(findings, FixOptions())]
+    able = [members for members in able if members and all(f.path in bench.sources() for f in members)]
+    make = partial(_weighed_unit, findings, selection, catalog, bench, FixOptions())
+    made = bench.spread(make, able, _paths(able))
+    known = {f.fingerprint: _fix(unit) for members, unit in zip(able, made, strict=True) for f in members}
     return [(finding, known.get(finding.fingerprint)) for finding in findings]
 
 
@@ -431,8 +441,10 @@ def _weighed(unit: Unit, findings: Sequence[Finding], catalog: Catalog, bench: W
     """The unit with its safety: safe is earned, every reason against it is named. The one place that decides."""
     members = unit.findings
     reasons = [_WHY_UNSAFE[f.advice] for f in members if f.advice in _WHY_UNSAFE]
-    if any(f.capability is not Capability.CAN for f in members):
-        reasons.append(_UNKNOWN if all(f.problem is Problem.EXCLUDED for f in members) else _CLOSES)
+    if any(f.problem is not Problem.EXCLUDED for f in members):
+        reasons.append(_CLOSES)
+    elif not all(map(_is_known_to_run, members)):
+        reasons.append(_UNKNOWN)
     elif not _is_confirmed(unit, catalog, bench):
         reasons.append(_UNCHECKED)
     if any(f.risk.level in (Level.HIGH, Level.BLOCKED) and f.problem is Problem.EXCLUDED for f in members):
@@ -450,15 +462,12 @@ def _weighed(unit: Unit, findings: Sequence[Finding], catalog: Catalog, bench: W
     ]
     if missing:
         reasons.append(f"the other half of the pair stays shut: {', '.join(missing[:6])}")
-    reasons.append(_UNMEASURED)
     distinct_reasons = tuple(dict.fromkeys(reasons))
     return replace(unit, safe=not distinct_reasons, reasons=distinct_reasons)
 
 
 # The proof evaluates with what made the proposal, and fixes that were called safe turned build errors into silent zeros
 _UNCHECKED = "its condition was checked by nothing but what proposed it"
-# Of 19 that were called safe in packages nobody had looked at, 2 were right (tests/data/labels)
-_UNMEASURED = "too few that looked like it were right"
 _UNKNOWN = "not everything behind it is known to run there"
 _CLOSES = "it takes code away from the target"
 _WHY_UNSAFE = {
@@ -470,13 +479,23 @@ _WHY_UNSAFE = {
 }
 
 
+def _is_known_to_run(finding: Finding) -> bool:
+    """Whether the target runs what opens: measured, or the gate itself asks for the target and is only misspelt."""
+    misspelt = finding.intent is Intent.MISTAKE and finding.capability is not Capability.CANNOT
+    return finding.capability is Capability.CAN or misspelt
+
+
 def _is_confirmed(unit: Unit, catalog: Catalog, bench: Workbench) -> bool:
-    """Whether a second evaluator gives the announced answer for the edited `#if`, and the old one elsewhere."""
+    """Whether a second evaluator gives the announced answer for the edited conditions, and the old one elsewhere."""
     cuda = bench.context.settings.cuda
     names = catalog.universe.by_name
     opened = catalog.universe.mask(names[name] for name in unit.opens)
     after = bench.after(_edited(bench, unit.edits), whole=False)
     for finding in unit.findings:
+        if finding.gate.layer is Layer.PYTHON and finding.path.endswith(".py"):
+            if not _python_agrees(finding, unit, after.get(finding.path, []), catalog, bench):
+                return False
+            continue
         if finding.gate.layer is not Layer.PREPROCESSOR or finding.arm < 0:
             return False
         line = finding.gate.place.line  # a condition is edited within its lines
@@ -488,6 +507,30 @@ def _is_confirmed(unit: Unit, catalog: Catalog, bench: Workbench) -> bool:
         if before is None or now is None or now != before | opened:
             return False
     return True
+
+
+def _python_agrees(
+    finding: Finding, unit: Unit, after: Sequence[FileFacts], catalog: Catalog, bench: Workbench
+) -> bool:
+    """Whether every condition of a Python gate that the edits change is told alike by the second evaluator.
+
+    What they change beside the conditions is not looked at, and so is no proof.
+    """
+    gate, universe = finding.gate, catalog.universe
+    moved = [g for facts in after for g in facts.gates if g.kind is gate.kind and g.place.line == gate.place.line]
+    edits = [edit for edit in unit.edits if edit.path == finding.path]
+    if len(moved) != 1 or len(moved[0].arms) != len(gate.arms) or not edits:
+        return False
+    pairs = [(old, new) for old, new in zip(gate.arms, moved[0].arms, strict=True) if old.condition != new.condition]
+    held = [arm.place for arm, _ in pairs]
+    if not pairs or any(not any(p.start <= e.start and e.end <= p.end for p in held) for e in edits):
+        return False
+    data = applied(bench.source(finding.path).data, tuple(edits))
+    try:
+        ast.parse(data)
+    except (SyntaxError, ValueError):
+        return False
+    return all(agrees((old.condition, new.condition), (old.own, new.own), universe) for old, new in pairs)
 
 
 def _loses_comment(edit: Edit, bench: Workbench) -> bool:
