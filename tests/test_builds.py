@@ -253,3 +253,30 @@ def test_old_toolkits(release: str, entry: str, stops: bool, tmp_path: Path) -> 
     (tmp_path / "Dockerfile").write_text(f'ENV TORCH_CUDA_ARCH_LIST="{entry};6.0"\n')
     (build,) = builds(tmp_path, "--cuda", release)["builds"]
     assert build["stops"] is stops
+
+
+def test_device_code_that_comes_later(tmp_path: Path) -> None:
+    """As xgboost does: a folder by its variable, sources by pattern, the list of a function, set before the target."""
+    files = {
+        "CMakeLists.txt": "project(p LANGUAGES CXX)\nif(USE_CUDA)\n  enable_language(CUDA)\n  set(CMAKE_CUDA_ARCHITECTURES 80-real)\nendif()\n"
+        "add_subdirectory(${p_SOURCE_DIR}/src)\n",
+        "src/CMakeLists.txt": "file(GLOB_RECURSE CPU *.cc)\nadd_library(k OBJECT)\ntarget_sources(k PRIVATE ${CPU})\nadd_library(host ${CPU})\n"
+        "file(GLOB GPU *.cu)\ntarget_sources(k PRIVATE ${GPU})\ntarget_compile_options(host PRIVATE -march=native)\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (build,) = builds(tmp_path, "-D", "USE_CUDA=ON")["builds"]
+    assert (build["name"], images(build)) == ("k", ["sm_80:4"])
+
+
+def test_a_loop_over_the_names_of_lists(tmp_path: Path) -> None:
+    """As llama.cpp does: `foreach(a IN LISTS ${NAME})`."""
+    (tmp_path / "CMakeLists.txt").write_text(
+        "project(p LANGUAGES CXX CUDA)\nset(CMAKE_CUDA_ARCHITECTURES 80-real 120-real)\n"
+        "foreach(NAME IN ITEMS CMAKE_CUDA_ARCHITECTURES)\n  set(OUT)\n  foreach(A IN LISTS ${NAME})\n"
+        '    string(REPLACE "120" "120a" A "${A}")\n    list(APPEND OUT ${A})\n  endforeach()\n  set(${NAME} ${OUT})\nendforeach()\n'
+        "add_library(k k.cu)\n"
+    )
+    (build,) = builds(tmp_path)["builds"]
+    assert [i.partition(":")[0] for i in images(build)] == ["sm_80", "sm_120a"]

@@ -239,7 +239,7 @@ def _targets(
     settings = {name: given.values[name] for name in given.values}
     for target, parts in by_target.items():
         own = [one for one in parts if one.is_list][-1:]  # a property overrides what it began with
-        flags = [*(one for one in everywhere if not one.is_list), *(one for one in parts if not one.is_list)]
+        flags = [one for one in (*everywhere, *parts) if not one.is_list and _asks(one, given)]
         if own or flags:
             yield _target(target, "target", [*own, *flags], source, files, given, asked, settings)
     if not by_target:
@@ -252,6 +252,11 @@ def _targets(
         if held or everywhere:
             name = source.path.rsplit("/", 1)[0] if "/" in source.path else source.path
             yield _target(name, "project", [*held, *everywhere], source, files, given, asked, settings)
+
+
+def _asks(flags: Built, given: Given) -> bool:
+    """Whether flags ask nvcc for anything, or may."""
+    return flags.value.text is None or any(flag_entries(written(flags.value.text, 0), given.catalog, given.release))
 
 
 def _target(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ _NESTED = re.compile(r"\$\{[^}]*\$\{")
 _REFERENCE = re.compile(r"\$(ENV|CACHE)?\{([^${}]*)\}")
 _ESCAPE = re.compile(r"\\([nrt\"\\$@()# ^{}])")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
-_MAKES_FLAGS = re.compile(r"gencode|arch=|-arch\b")
+_MAKES_FLAGS = re.compile(r"gencode|generate-code|(?<![A-Za-z])arch(?:itecture)?=|-arch\b")  # not the host's -march=
+_DEVICE_CODE = re.compile(r"\.cu\b|/?\*\.?\*?$")  # a source, or a pattern that takes every file
 _APART = ("", " ", ";", "\n", "\t")  # what stands beside a word of its own
 MAX_STEPS = 60_000
 MAX_DEPTH = 24
@@ -122,6 +124,7 @@ class _Interpreter:
         self.left: set[str] = set()  # break(), continue() and return() that may have been met in the loop that runs
         self.entries: list[str] = []  # where the loops are that are running, the innermost last
         self.inserted: dict[str, Value] = {}  # arguments of the macro that is running
+        self.begun: dict[str, list[Built]] = {}  # by target without device code so far: what it would be built for
 
     # --- commands
 
@@ -211,7 +214,7 @@ class _Interpreter:
                 )
             self.trace.built.append(Built(target, joined(rest, ";"), True, command.start, self.path))
             return
-        flags = [v for v in values if v.text and ("arch" in v.text or "code=" in v.text or v.text == "-gencode")]
+        flags = [v for v in values if v.text and (_MAKES_FLAGS.search(v.text) or "code=" in v.text)]
         if flags:
             self.trace.built.append(Built(target, joined(flags, " "), False, command.start, self.path))
 
@@ -221,15 +224,32 @@ class _Interpreter:
         words = [value.text or "" for value in values]
         if not self.request.is_default or not words or {"ALIAS", "IMPORTED", "INTERFACE"} & set(words):
             return
-        unknown_sources = any(value.text is None for value in values[1:])
-        if unknown_sources or any(re.search(r"\.cu\b", word) for word in words):
-            architectures = self.find("CMAKE_CUDA_ARCHITECTURES")
-            if architectures is not None:
-                self.trace.built.append(Built(words[0], architectures, True, command.start, self.path))
-            for name in ("CMAKE_CUDA_FLAGS", "CUDA_NVCC_FLAGS"):
-                flags = self.find(name)
-                if flags is not None and flags.text and _MAKES_FLAGS.search(flags.text):
-                    self.trace.built.append(Built(words[0], flags, False, command.start, self.path))
+        begins: list[Built] = []
+        architectures = self.find("CMAKE_CUDA_ARCHITECTURES")
+        if architectures is not None:
+            begins.append(Built(words[0], architectures, True, command.start, self.path))
+        for name in ("CMAKE_CUDA_FLAGS", "CUDA_NVCC_FLAGS"):
+            flags = self.find(name)
+            if flags is not None and flags.text and _MAKES_FLAGS.search(flags.text):
+                begins.append(Built(words[0], flags, False, command.start, self.path))
+        if any(map(_may_be_device_code, values[1:])):
+            self.trace.built += begins
+        else:
+            self.begun[words[0]] = begins  # its device code may come later
+
+    def sources(self, command: Command) -> None:
+        """target_sources(): with device code, a target is built for what was in force where it was added."""
+        values = self.expanded(command.arguments)
+        name = values[0].text if values else None
+        if name in self.begun and any(map(_may_be_device_code, values[1:])):
+            self.trace.built += self.begun.pop(name)
+
+    def files(self, command: Command) -> None:
+        """file(GLOB variable patterns…): which files there are is not known, only what their names end in."""
+        words = [value.text or "" for value in self.expanded(command.arguments)]
+        if words[:1] in (["GLOB"], ["GLOB_RECURSE"]) and len(words) > 1:
+            patterns = [word for word in words[2:] if word not in ("CONFIGURE_DEPENDS", "FOLLOW_SYMLINKS")]
+            self.assign(words[1], unknown(*(f"{_GLOB}{pattern})" for pattern in patterns)))
 
     def language(self, command: Command) -> None:
         """project() and enable_language(): with CUDA come the architectures that nvcc builds for by default."""
@@ -239,12 +259,7 @@ class _Interpreter:
 
     def subdirectory(self, command: Command) -> None:
         """add_subdirectory(): its CMakeLists.txt in a scope of its own."""
-        name = self.value(command.arguments[0]).text if command.arguments else None
-        if name is None or self.depth >= MAX_DEPTH:
-            return
-        base = re.sub(r"\$\{[^}]*\}/?", "", name).strip("/")
-        folder = self.path.rpartition("/")[0]
-        path = "/".join(part for part in (folder, base, "CMakeLists.txt") if part and part != ".")
+        path = self.folder_named(command.arguments[0]) if command.arguments and self.depth < MAX_DEPTH else ""
         listfile = self.project.folders.get(path)
         if listfile is None or path in self.trace.entered:
             return
@@ -258,6 +273,16 @@ class _Interpreter:
                 raise
         finally:
             self.scope, self.path, self.depth = outer, before, self.depth - 1
+
+    def folder_named(self, argument: Argument) -> str:
+        """The CMakeLists.txt of a folder of the project; one given by `X_SOURCE_DIR` begins where the project does."""
+        beginning = _SOURCE_DIR.match(argument.text)
+        name = self.value(argument).text if beginning is None else argument.text[beginning.end() :]
+        if name is None or (beginning is not None and "$" in name):
+            return ""
+        begins_at = self.main if beginning is not None and "_CURRENT_" not in beginning[1] else self.path
+        parts = (begins_at.rpartition("/")[0], name.strip("/"), "CMakeLists.txt")
+        return posixpath.normpath("/".join(part for part in parts if part))
 
     def select_flags(self, command: Command) -> None:
         """cuda_select_nvcc_arch_flags(out list...): flags for entries and names, as FindCUDA makes them."""
@@ -456,10 +481,12 @@ class _Interpreter:
             if argument.text in ("LISTS", "ITEMS", "ZIP_LISTS"):
                 by_name = argument.text == "LISTS"
             elif by_name:
-                held = self.requested(self.find(argument.text) or unknown(argument.text))
-                yield from (Value(item, held.origins) for item in held.elements)
-                if held.text is None:
-                    yield held
+                for name in self.expanded((argument,)):
+                    found = name if name.text is None else self.find(name.text) or unknown(name.text)
+                    held = self.requested(found)
+                    yield from (Value(item, held.origins) for item in held.elements)
+                    if held.text is None:
+                        yield held
             else:
                 yield from map(self.requested, self.expanded((argument,)))
 
@@ -598,6 +625,18 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda m: _CONTROL.get(m[1], m[1]), text) if "\\" in text else text
 
 
+_SOURCE_DIR = re.compile(r"\$\{(\w+_SOURCE_DIR|CMAKE_CURRENT_LIST_DIR)\}")
+_GLOB = "file(GLOB "
+
+
+def _may_be_device_code(source: Value) -> bool:
+    """Whether an argument of add_library() names device code, or may."""
+    if source.text is not None:
+        return re.search(r"\.cu\b", source.text) is not None
+    globs = [name for name in source.because if name.startswith(_GLOB)]
+    return len(globs) < max(len(source.because), 1) or any(_DEVICE_CODE.search(name[:-1]) for name in globs)
+
+
 def _bound(function: Function, values: list[Value]) -> dict[str, Value]:
     """The parameters of a call: by name, ARGN, ARGV, ARGC."""
     bound = {name: values[i] if i < len(values) else EMPTY for i, name in enumerate(function.parameters)}
@@ -629,7 +668,7 @@ _INERT = frozenset(
     | {"cmake_minimum_required", "enable_testing", "include_directories", "link_directories"}
     | {"mark_as_advanced", "set_property", "set_source_files_properties", "set_target_properties", "source_group"}
     | {"target_compile_definitions", "target_compile_features", "target_compile_options", "target_include_directories"}
-    | {"target_link_libraries", "target_link_options", "target_sources", "add_test", "export", "configure_file"}
+    | {"target_link_libraries", "target_link_options", "add_test", "export", "configure_file"}
 )
 _COMMANDS: dict[str, Callable[[_Interpreter, Command], None]] = {
     "set": _Interpreter.set,
@@ -643,6 +682,8 @@ _COMMANDS: dict[str, Callable[[_Interpreter, Command], None]] = {
     "cuda_select_nvcc_arch_flags": _Interpreter.select_flags,
     "add_library": _Interpreter.target,
     "add_executable": _Interpreter.target,
+    "target_sources": _Interpreter.sources,
+    "file": _Interpreter.files,
     "cuda_add_library": _Interpreter.target,
     "cuda_add_executable": _Interpreter.target,
     "pybind11_add_module": _Interpreter.target,
