@@ -90,7 +90,8 @@ def _memory(given: Mapping[str, Any], paths: Sequence[str], settings: Settings) 
     ):
         return None
     beside = [*settings["rules"], *settings["evidence"], *([settings["baseline"]] if settings["baseline"] else [])]
-    terminal = {"width": terminal_width(), "color": wants_color(given["color"], given["output"])}
+    terminal: dict[str, object] = {"width": terminal_width(), "color": wants_color(given["color"], given["output"])}
+    terminal["date"] = today() if given["format_"] == "html" else ""
     terminal["links"] = wants_links(given["hyperlinks"], given["output"])
     merged_settings = {f"setting {entry.setting.key}": entry.value for entry in settings.entries}
     return Memory(paths, settings.scan(), beside, {**given, **merged_settings, **terminal, "output": None})
@@ -424,6 +425,7 @@ def render_options(report: Report, given: Mapping[str, Any], settings: Settings,
         paths=tuple(given.get("paths") or (".",)),
         gpu=_called(report.selection, catalog),
         toolkit=settings["cuda"],
+        date=today() if given["format_"] == "html" else "",
         width=terminal_width(),
         color=wants_color(given["color"], given["output"]),
         limit=given["limit"],
@@ -443,6 +445,14 @@ def _called(selection: Selection, catalog: Catalog) -> str:
     more = ", ..." if len(chip.products) > _PRODUCTS else ""
     products = ", ".join(chip.products[:_PRODUCTS]) + more
     return f"{chip.name}: {products}" if products else chip.name
+
+
+def today() -> str:
+    """The day of this run; that of SOURCE_DATE_EPOCH where it is set, so that a page can be made again."""
+    import time
+
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdecimal() else None))
 
 
 def terminal_width() -> int:

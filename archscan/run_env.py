@@ -215,8 +215,9 @@ def _reports(reports: Sequence[Report], judged: Sequence[Judged], catalog: Catal
 def _pages(reports: Sequence[Report], judged: Sequence[Judged], catalog: Catalog) -> bytes | str:
     """The page of the one scan that was asked for; else one page with a row for each distribution."""
     from archscan.reporting.environment_html import env_html
+    from archscan.run import today
 
-    return _rendered(reports[0], "html", catalog) if len(reports) == 1 else env_html(judged)
+    return _rendered(reports[0], "html", catalog) if len(reports) == 1 else env_html(judged, today())
 
 
 def _rendered(report: Report, form: str, catalog: Catalog) -> bytes:

@@ -666,6 +666,8 @@ def test_one_page_for_all(capsysbinary: Out, tmp_path: Path) -> None:
     assert (
         "do: no version or build of it with sm_120 is known here" in page and "3 distributions: 2 with GPU code" in page
     )
+    closed = page[page.index("<summary>") : page.index("</summary>")]
+    assert 'class="do">do: no version' in closed  # what to do is read without opening a row
 
 
 def test_what_a_distribution_runs_comes_first(capsysbinary: Out, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import html
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from report_samples import HOSTILE, hostile, options, sample
 
 from archscan.reporting import render
 from archscan.reporting.words import visible
+from archscan.run import today
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -66,5 +68,29 @@ def test_a_browser_draws_it_and_takes_filters_from_the_address(tmp_path: Path) -
     whole = dom("")
     assert '<span id="count" role="status" class="soft">3 of 3</span>' in whole
     assert whole.count('class="copy"') == 1
+    assert "every rule" in whole and re.search(r"<option value=\"[a-z-]+\">[a-z-]+ \(1\)</option>", whole)
     filtered = dom("#layer=jit&text=majors")
     assert '<span id="count" role="status" class="soft">1 of 3</span>' in filtered
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_thousands_of_findings_are_drawn_as_they_are_scrolled_to(tmp_path: Path) -> None:
+    one = sample()
+    many = tuple(replace(one.findings[0], fingerprint=f"{number:016x}", group=None) for number in range(450))
+    page = tmp_path / "report.html"
+    page.write_text(render(replace(one, findings=many, chains=()), "html", options()), encoding="utf-8")
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    for address, least in (("", 200), (f"#f-{440:016x}", 441)):
+        said = subprocess.run(
+            [*command, page.as_uri() + address], capture_output=True, text=True, check=True, timeout=120
+        ).stdout
+        drawn = said.count('<details class="entry"')
+        assert least <= drawn < 450 and f"Show {450 - drawn} more" in said and "450 of 450" in said
+
+
+def test_the_day_is_that_of_the_run_or_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "<br>2026-11-30</p>" in render(sample(), "html", replace(options(), date="2026-11-30"))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert today() == "1970-01-02"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "never")
+    assert today() > "2026-01-01"

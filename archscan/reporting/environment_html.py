@@ -25,11 +25,11 @@ _FITS = {
 _MOST_PARTS = 60
 
 
-def env_html(judged: Sequence[Judged]) -> str:
+def env_html(judged: Sequence[Judged], date: str = "") -> str:
     """The page of all environments and GPUs that were asked for."""
     gpus = ", ".join(dict.fromkeys(one.selection.name for one in judged))
     template = (files("archscan.reporting") / "environment.html").read_text(encoding="utf-8")
-    words = {"title": f"This environment on {gpus}", "version": __version__}
+    words = {"title": f"This environment on {gpus}", "version": __version__, "date": date}
     for key, text in words.items():
         template = template.replace(f"<!--{key}-->", html.escape(visible(text)))
     several = len(judged) > 1
@@ -55,8 +55,9 @@ def _row(row: Row, one: Judged) -> str:
     heading = (
         f'<span class="name">{_text(name)}</span><span>{_text(row.says)}</span><span class="soft">{_text(gates)}</span>'
     )
-    detail = [f"<p>{_text(f'do: {row.do}')}</p>"] if row.do else []
-    detail += [f"<p>{_text(imported(row))}</p>"] if row.use is not None and row.use.files else []
+    if row.do and row.do != "nothing":
+        heading += f'<span class="do">do: {_text(row.do)}</span>'
+    detail = [f"<p>{_text(imported(row))}</p>"] if row.use is not None and row.use.files else []
     detail += [f"<p>{_text(row.runs.in_words())}</p>"] if row.runs is not None else []
     detail += [f"<p>{_text(f'conflict: {text}')}</p>" for text in row.conflicts]
     detail += [_parts(row.parts)] if row.parts else []

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from archscan import __version__
+from archscan.catalog.types import Rule
 from archscan.model.finding import Evidence, Finding, Fix, Level, Problem
 from archscan.model.report import Chain, Report
 from archscan.reporting.account import account, verdict_sentence
@@ -21,7 +22,7 @@ from archscan.reporting.html_answer import answer_markup, plain_markup
 from archscan.reporting.matrix import Row, cell, columns
 from archscan.reporting.options import RenderOptions
 from archscan.reporting.page import Entry, Page, page
-from archscan.reporting.plain import GLOSSARY, opening, titled, verb
+from archscan.reporting.plain import GLOSSARY, HAPPENS, opening, titled, verb
 from archscan.reporting.words import body_lines, compact, gets, guarded, landing, near, one_line, verdict, visible
 
 _AROUND = 2  # lines of source shown before and after
@@ -40,6 +41,7 @@ def render_html(report: Report, options: RenderOptions) -> str:
             "heading": f"{_project(options)} on {report.selection.name}",
             "gpu": options.gpu + (f", CUDA {options.toolkit}" if options.toolkit else ""),
             "command": shlex.join(["archscan", "--target", report.selection.name, *options.paths]),
+            "date": options.date,
             "verdict": verdict_sentence(report, options.include_leave),
             "version": __version__,
         },
@@ -73,6 +75,7 @@ def render_matrix_html(title: str, table: Sequence[Row], sms: Sequence[int]) -> 
         "heading": title,
         "gpu": "",
         "command": "",
+        "date": "",
         "verdict": "",
         "version": __version__,
     }
@@ -118,6 +121,7 @@ def _account(rows: Iterable[tuple[str, str]]) -> str:
 def _data(report: Report, options: RenderOptions, shown: Page) -> dict[str, Any]:
     entries = [e for block in shown.blocks for e in block.entries]
     sms = columns(report.universe)
+    used = {entry.finding.rule for entry in entries}
     return {
         "columns": [{"sm": sm, "target": sm == report.selection.sm} for sm in sms],
         "levels": [level.value for level in Level],
@@ -125,7 +129,12 @@ def _data(report: Report, options: RenderOptions, shown: Page) -> dict[str, Any]
         "chains": [_chain(c) for c in _worst_first(report.chains, entries)],
         "leave": len(shown.leave),
         "words": GLOSSARY,
+        "rules": {name: _rule(options.rules[name]) for name in sorted(used) if name in options.rules},
     }
+
+
+def _rule(rule: Rule) -> dict[str, str]:
+    return {"title": one_line(rule.title), "what": one_line(rule.what), "why": one_line(rule.why)}
 
 
 def _worst_first(chains: Sequence[Chain], entries: Sequence[Entry]) -> list[Chain]:
@@ -155,7 +164,8 @@ def _entry(entry: Entry, number: int, report: Report, options: RenderOptions, sm
         "verdict": verdict(finding),
         "admits": compact(finding.admits, report.universe) or "no target",
         "guarded": guarded(finding, report.selection) + (f"; {effect}" if effect else ""),
-        "today": finding.consequence.value,
+        "today": HAPPENS[finding.consequence],
+        "happens": finding.consequence.value,
         "advice": finding.advice.value,
         "features": list(finding.features),
         "ifs": [*finding.assumes, *(f"unknown: {name}" for name in finding.unknowns)],
@@ -226,11 +236,14 @@ def _source(finding: Finding, options: RenderOptions) -> list[list[Any]]:
 
 
 def _fix(fix: Fix, options: RenderOptions) -> dict[str, Any]:
+    diff = diff_lines(fix, options.sources)
+    left = len(diff) - _MOST_DIFF
     return {
         "title": one_line(fix.title),
         "safety": "safe" if fix.safe else "unsafe",
         "reasons": [one_line(reason) for reason in fix.reasons],
-        "diff": diff_lines(fix, options.sources)[:_MOST_DIFF],
+        "diff": diff[:_MOST_DIFF],
+        "cut": f"{left:,} more lines: archscan fix shows them all" if left > 0 else "",
     }
 
 

@@ -26,7 +26,10 @@ def answer_markup(features: Sequence[Feature], report: Report, options: RenderOp
     levels = Counter(feature.severity for feature in told)
     kinds = ", ".join(f"{levels[level]:,} {level.value}" for level in Level if levels[level])
     items = [_feature(feature, report, options) for feature in told]
-    text = f"<h2>{counted(len(told), 'feature')} shut, wrong or slow: {kinds}</h2><ol>{''.join(items[:MOST])}</ol>"
+    legend = '<p class="soft">x shuts it out, o lets it in, ? unknown</p>'
+    text = (
+        f"<h2>{counted(len(told), 'feature')} shut, wrong or slow: {kinds}</h2>{legend}<ol>{''.join(items[:MOST])}</ol>"
+    )
     if len(told) > MOST:
         rest = f"<ol start={MOST + 1}>{''.join(items[MOST:])}</ol>"
         text += f"<details><summary>{counted(len(told) - MOST, 'more feature')}</summary>{rest}</details>"

@@ -31,6 +31,7 @@ class RenderOptions:
     paths: tuple[str, ...] = ()  # the PATHs as typed, for the commands that a report proposes
     gpu: str = ""  # what the target is called: "Blackwell (consumer): RTX PRO 6000, RTX 5090"
     toolkit: str = ""  # the CUDA release assumed
+    date: str = ""  # of the run, for pages that are kept
     width: int = 100
     color: bool = False
     limit: int = 40  # entries of the text report; 0 = all
