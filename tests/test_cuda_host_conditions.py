@@ -116,6 +116,10 @@ def test_a_bound_that_hangs_on_a_flag_is_asked_in_both_worlds(flag: Made, condit
         # what may be changed in between is another one each time
         ("bool x", "if ((x && p.major >= 9) || (!h(x) && !x && p.major >= 9)) return fast();", set(), {90, 100, 120}),
         ("bool x", "if ((g() && p.major >= 9) || (!g() && p.major >= 9)) return fast();", set(), {90, 100, 120}),
+        # a truth compared with a flag: each target takes it in one world
+        ("bool x", "if (x == (p.major >= 9)) return fast();", set(), {80, 90, 100, 120}),
+        ("bool x", "if (x && x == (p.major >= 9)) return fast();", set(), {90, 100, 120}),
+        ("bool x", "if (x != (p.major >= 9) || x) return fast();", {90, 100, 120}, {80}),
         # a bound by a flag shuts sm_120 out in both worlds, however it is written
         ("bool x", "int limit = x ? 10 : 12; if (p.major >= 9 && p.major < limit) return fast();", {90}, {100}),
         ("bool x", "int limit; if (x) limit = 10; else limit = 12; if (p.major >= 9 && p.major < limit) return fast();",
@@ -137,3 +141,19 @@ def test_two_calls_of_a_helper_may_answer_two_things() -> None:
     found = gate(helper + "int f(int a, int b) {\n  if (fits(a) || !fits(b)) return fast();\n  return slow();\n}\n", 6)
     assert answers(found, 80)[0] == "yes"
     assert answers(found, 120)[0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "constexpr int kLimit =\n#ifdef USE_X\n  10;\n#else\n  12;\n#endif\n",
+        "#ifdef USE_X\nconstexpr int kLimit = 10;\n#else\nconstexpr int kLimit = 12;\n#endif\n",
+    ],
+)
+def test_a_constant_that_an_if_directive_chooses_is_asked_in_both_worlds(limit: str) -> None:
+    read = "  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n"
+    found = gate(
+        f"{limit}int f() {{\n{read}  if (p.major >= 9 && p.major < kLimit) return fast();\n  return slow();\n}}\n"
+    )
+    assert [answers(found, sm)[0] for sm in (80, 90, 100, 110, 120)] == ["no", "yes", "unknown", "unknown", "no"]
+    assert found.arms[0].unknowns == ("USE_X",)

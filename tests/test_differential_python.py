@@ -115,6 +115,9 @@ FOLLOWED = {
     "loop_in_function": ("def f():\n    for m in (8, 9, 12):\n        if m == M: return m > 9\n    return False", "f()"),
 }  # fmt: skip
 LOST = {
+    "flag_as_a_truth": ("import os\nX = os.path.exists('/')", "(X == (M >= 9)) and M >= 8"),
+    "flag_not_a_truth": ("import os\nX = os.path.exists('/')", "(X != (M >= 9)) or M >= 12"),
+    "flag_no_truth": ("import os\nX = os.environ.get('PATH')", "X == (M >= 9)"),
     "variable_set": ("os.environ['N'] = '12'", "M >= int(os.environ.get('N', '9'))"),
     "cached_list": ("@functools.lru_cache\ndef f(): return [9]\nf().append(12)", "M in f()"),
     "largest_by_key": ("n = max((9, 12, 10), key=lambda m: -m)", "M >= n"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.names import Seed, carries_capability, has_version, is_of_version, seed_of, words
 from archscan.frontends.cuda.host.project import Defined, DefinedConstant
-from archscan.frontends.cuda.host.syntax import Expr, Function, Op, Return, dotted
+from archscan.frontends.cuda.host.syntax import BOOLEAN, Expr, Function, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import parts, statements
 from archscan.frontends.cuda.host.truths import Scope, Truths
 from archscan.frontends.cuda.host.types import DEPTH, SAME, member_of_type, same_type
@@ -29,7 +29,7 @@ from archscan.frontends.cuda.host.values import (
     unknown,
     value_of,
 )
-from archscan.model.condition import EVERY, alternatives, asked, atom, both, possibly, surely
+from archscan.model.condition import EVERY, Cond, alternatives, asked, atom, both, either, possibly, surely
 
 _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tuple"})
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load"})
@@ -147,20 +147,30 @@ class Evaluator(Truths):
         found = self.names.constant(expr.name, expr.scope, scope.path)
         if not found or len(found) > 12:
             return None
-        results = [self._constant_value(d, expr, scope) for d in found]
-        live = [r for r in results if r is not None]
+        live = [(d, r) for d in found if (r := self._constant_value(d, expr, scope)) is not None]
         if not live:
             return None
-        first = live[0]
-        if all(r.cases == first.cases for r in live[1:]):
+        first = live[0][1]
+        if all(r.cases == first.cases for _, r in live[1:]):
             return first
         device = self.universe.device
-        if any(r.basis.arch or r.covered != device for r in live):
-            return unknown(expr.text, arch=any(r.basis.arch for r in live))
+        if any(r.basis.arch or r.covered != device for _, r in live):
+            return unknown(expr.text, arch=any(r.basis.arch for _, r in live))
         places = " ".join(f"{d.path}:{d.constant.place.line}" for d in found)
-        conds = alternatives(f"{expr.text} of {places}", len(live), device, (expr.text,))
-        cases = ((p, both(m, cond)) for r, cond in zip(live, conds, strict=True) for p, m in r.cases)
+        conds = self._exclusive([d for d, _ in live], scope)
+        conds = conds or alternatives(f"{expr.text} of {places}", len(live), device, (expr.text,))
+        cases = ((p, both(m, cond)) for (_, r), cond in zip(live, conds, strict=True) for p, m in r.cases)
         return Value(merged(cases), first.basis)
+
+    def _exclusive(self, found: list[DefinedConstant], scope: Scope) -> list[Cond]:
+        """Where each definition is live, if just one is always; else nothing."""
+        conds = [self.guarded(d.constant.guards, scope.deeper(d.path, {}, None)).when for d in found]
+        whole: Cond = 0
+        for cond in conds:
+            if both(whole, cond) != 0:
+                return []
+            whole = either(whole, cond)
+        return conds if whole == self.universe.device else []
 
     def _constant_value(self, defined: DefinedConstant, expr: Expr, scope: Scope) -> Value | None:
         """The value of one definition; None where its #if is dead on every device target."""
@@ -249,6 +259,8 @@ class Evaluator(Truths):
             sides = sides[0].args if len(sides[0].args) == 2 else sides  # `major - 9 == 0`
         args = [self.value(a, scope) for a in sides]
         if len(args) == 2:
+            if (alike := self._alike(expr, args, scope)) is not None:
+                return alike
             if expr.name in _COMPARISONS and any(self.is_choice(a) for a in args):
                 return unknown(expr.text)
             found = operate(expr.name, args[0], args[1])
@@ -258,6 +270,19 @@ class Evaluator(Truths):
         if expr.name == "-":
             return mapped(args[0], lambda p: -p if isinstance(p, int) else None)
         return args[0] if expr.name in ("+", "*", "&") else unknown(expr.text, arch=args[0].basis.arch)
+
+    def _alike(self, expr: Expr, args: list[Value], scope: Scope) -> Value | None:
+        """Whether a truth is what a flag is that nobody knows: `use_x == (major >= 9)`."""
+        if expr.name not in ("==", "!="):
+            return None
+        sides = list(zip(expr.args, args, strict=True))
+        for (flag, held), (other, truth) in (sides, sides[::-1]):
+            if not held.cases and truth.basis.arch and is_boolean(other) and _is_flag(flag, scope.function):
+                asked_of = self._assumption(flag, scope, False, False)
+                wanted = self.verdict(truth, other, scope)
+                equal = (asked_of & wanted) | (~asked_of & ~wanted)
+                return value_of(equal if expr.name == "==" else ~equal)
+        return None
 
     def is_choice(self, value: Value) -> bool:
         """Whether a number was picked by the GPU without naming it: a tile, a cluster size."""
@@ -457,6 +482,21 @@ class Evaluator(Truths):
 def _bears(value: Value) -> bool:
     """Whether a value hangs on the architecture, or is a list to look a capability up in."""
     return value.basis.arch or bool(value.basis.listings)
+
+
+def is_boolean(expr: Expr) -> bool:
+    """Whether an expression is a truth, or a choice between truths."""
+    if expr.op is Op.CHOICE:
+        return all(is_boolean(arm) for arm in expr.args[1:])
+    return expr.op in (Op.BINARY, Op.UNARY) and expr.name in BOOLEAN
+
+
+def _is_flag(expr: Expr, function: Function | None) -> bool:
+    """Whether an expression is a parameter that is true or false."""
+    if function is None or expr.op is not Op.NAME or expr.name not in function.parameters:
+        return False
+    types = dict(zip(function.parameters, function.types, strict=False))
+    return types.get(expr.name) == "bool"
 
 
 def _is_constant(function: Function) -> bool:

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from archscan.frontends.cuda.host.evaluation import Evaluator, chosen
+from archscan.frontends.cuda.host.evaluation import Evaluator, chosen, is_boolean
 from archscan.frontends.cuda.host.filling import ATTRIBUTE, filled, only, pointee
 from archscan.frontends.cuda.host.names import is_of_version, seed_of
 from archscan.frontends.cuda.host.project import Defined
 from archscan.frontends.cuda.host.syntax import (
-    BOOLEAN,
     Assign,
     Block,
     Branch,
@@ -445,13 +444,6 @@ class Flow:
         if verdict.basis.arch and check.macro != "assert":
             self.refused |= verdict.truth.no & self.live.assumed.yes
             self.live = self.live & Verdict(verdict.when, verdict.among).settled(told=False)
-
-
-def is_boolean(expr: Expr) -> bool:
-    """Whether an expression is a truth, or a choice between truths."""
-    if expr.op is Op.CHOICE:
-        return all(is_boolean(arm) for arm in expr.args[1:])
-    return expr.op in (Op.BINARY, Op.UNARY) and expr.name in BOOLEAN
 
 
 _End = tuple[Verdict, Verdict, dict[str, Value]]  # of an arm: its condition, where control comes out, what names hold

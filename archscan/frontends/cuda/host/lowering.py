@@ -131,8 +131,30 @@ class Lowering(Statements):
     # declarations
 
     def _declarations(self, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]) -> None:
+        begun = ""
         for child in node.named_children:
-            self._declaration(child, scope, template, guards)
+            if begun and child.type in ("preproc_if", "preproc_ifdef"):
+                self._chosen_value(begun, child, scope, template, guards)
+            else:
+                self._declaration(child, scope, template, guards)
+            begun = self._begun(child) if child.type == "ERROR" else ""
+
+    def _begun(self, node: Node) -> str:
+        """The constant whose value is still to come: `constexpr int kLimit =` before an #if."""
+        code = self._bytes(node)
+        names = [part for part in node.named_children if part.type == "identifier"]
+        return self.text(names[-1]) if names and b"const" in code and code.rstrip().endswith(b"=") else ""
+
+    def _chosen_value(
+        self, name: str, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]
+    ) -> None:
+        """The values of a constant, one in each branch of an #if."""
+        for inner, body in self._branches(node, guards):
+            values = [child for child in body if child.type == "expression_statement" and child.named_children]
+            if len(body) == len(values) == 1:
+                expr = self.expr(values[0].named_children[0])
+                self._note(name, expr)
+                self.constants.append(Constant(name, scope, template, expr, self.place(values[0]), inner))
 
     def _declaration(  # noqa: PLR0912 one case per kind of node
         self, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]
@@ -173,19 +195,23 @@ class Lowering(Statements):
     def _conditional_declarations(
         self, node: Node, scope: str, template: tuple[str, ...], guards: tuple[Guard, ...]
     ) -> None:
-        mine, others = guards, guards
+        for inner, body in self._branches(node, guards):
+            for child in body:
+                self._declaration(child, scope, template, inner)
+
+    def _branches(self, node: Node, guards: tuple[Guard, ...]) -> Iterator[tuple[tuple[Guard, ...], list[Node]]]:
+        """The branches of an #if, each with the conditions around it."""
+        others = guards
         if node.type != "preproc_else" and (guard := self._guard(node)):
-            mine = (*guards, guard)
-            others = (*guards, replace(guard, negated=not guard.negated))
+            guards = (*guards, guard)
+            others = (*others, replace(guard, negated=not guard.negated))
         alternative = node.child_by_field_name("alternative")
         skip = {
             n.id for n in (alternative, node.child_by_field_name("condition"), node.child_by_field_name("name")) if n
         }
-        for child in node.named_children:
-            if child.id not in skip:
-                self._declaration(child, scope, template, mine)
+        yield guards, [child for child in node.named_children if child.id not in skip]
         if alternative:
-            self._conditional_declarations(alternative, scope, template, others)
+            yield from self._branches(alternative, others)
 
     def _class(self, node: Node, template: tuple[str, ...], guards: tuple[Guard, ...]) -> None:
         name_node = node.child_by_field_name("name")

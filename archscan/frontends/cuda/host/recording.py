@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
-from archscan.frontends.cuda.host.evaluation import MEMBERSHIP, Evaluator
-from archscan.frontends.cuda.host.flow import is_boolean, option_verdicts
+from archscan.frontends.cuda.host.evaluation import MEMBERSHIP, Evaluator, is_boolean
+from archscan.frontends.cuda.host.flow import option_verdicts
 from archscan.frontends.cuda.host.names import is_check
 from archscan.frontends.cuda.host.syntax import (
     BOOLEAN,

@@ -101,7 +101,19 @@ def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         b = Unknown(("table",)) if b.open else SetV(key for key, _ in b.rows)
     if sign in ("in", "not in") and isinstance(b, tuple):
         return _membership(lanes, sign == "in", a, b)
+    if sign in ("==", "!=") and (flag := _flag_beside(lanes, a, b)) is not None:
+        truth = b if flag is a else a  # `use_x == (major >= 9)`: as the truth is, if the flag is set
+        return assume(truth if sign == "==" else lanes.lift(operator.not_, truth), flag.names)
     return lanes.lift(lambda x, y: pairwise(lanes, sign, x, y), a, b)
+
+
+def _flag_beside(lanes: Lanes, a: Value, b: Value) -> Unknown | None:
+    """What nobody knows and is compared with a truth that differs between targets."""
+    for flag, truth in ((a, b), (b, a)):
+        known = isinstance(truth, Split) and all(type(one) is bool for one, _ in lanes.groups(truth))
+        if known and isinstance(flag, Unknown) and flag.names and not (flag.arch or flag.lost or flag.raises):
+            return flag
+    return None
 
 
 def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
