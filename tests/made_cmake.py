@@ -31,13 +31,17 @@ NUMERIC = ("LESS", "GREATER", "EQUAL", "LESS_EQUAL", "GREATER_EQUAL")
 OPERATORS = (*NUMERIC, *(f"STR{o}" for o in NUMERIC), *(f"VERSION_{o}" for o in NUMERIC))
 
 
-def program(seed: int) -> str:
-    """A program over the variables of NAMES."""
-    return "".join(f"{line}\n" for line in _Maker(random.Random(seed)).lines())
+FLAGS = ("FLAG_A", "FLAG_B")  # that nobody sets
+
+
+def program(seed: int, flags: bool = False) -> str:
+    """A program over the variables of NAMES, that asks for FLAGS if `flags` says so."""
+    return "".join(f"{line}\n" for line in _Maker(random.Random(seed), FLAGS if flags else ()).lines())
 
 
 class _Maker:
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, flags: tuple[str, ...]) -> None:
+        self.flags = flags
         self.rng = rng
         self.depth = 0
         self.loop: str | None = None
@@ -117,6 +121,11 @@ class _Maker:
             f"{self.quoted()} IN_LIST {self.name()}", f"DEFINED {self.name()}", self.name(), self.quoted(),
             f"{self.name()} {self.rng.choice(OPERATORS)} {self.rng.choice(ENTRIES)}",
         ))  # fmt: skip
+        if self.flags and self.rng.random() < 0.6:
+            flag = self.rng.choice(self.flags)
+            return self.rng.choice(
+                (flag, flag, f"NOT {flag}", f"{flag} AND {simple}", f"{simple} OR {flag} AND NOT {flag}")
+            )
         return self.rng.choice(
             (
                 simple,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -9,12 +10,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from made_cmake import NAMES, program
+from made_cmake import FLAGS, NAMES, program
 
 from archscan.catalog import load
 from archscan.frontends.build.interpreter import Project, evaluate
 from archscan.frontends.build.request import Request
 from archscan.frontends.build.syntax import parse
+from archscan.frontends.build.values import EMPTY
 from archscan.model.target import Target
 
 CMAKE = shutil.which("cmake")
@@ -184,11 +186,15 @@ def test_variables_are_what_cmake_makes_of_them(name: str, tmp_path: Path) -> No
     assert ours == theirs
 
 
-def theirs(cmake: str, seeds: range, folder: Path) -> dict[int, dict[str, str]]:
-    """What cmake makes of the variables of some programs, each in a scope of its own; none of those it stops at."""
+def theirs(cmake: str, seeds: range, folder: Path, world: dict[str, bool] | None = None) -> dict[int, dict[str, str]]:
+    """What cmake makes of the variables of some programs, each in a scope of its own; none of those it stops at.
+
+    `world` says what the flags are that the programs ask for, if they are to ask for some.
+    """
     folder.mkdir(exist_ok=True)
+    set_ = "".join(f"set({flag} {int(holds)})\n" for flag, holds in (world or {}).items())
     for seed in seeds:
-        (folder / f"p{seed}.cmake").write_text(program(seed))
+        (folder / f"p{seed}.cmake").write_text(set_ + program(seed, world is not None))
     found: dict[int, dict[str, str]] = {}
     left = list(seeds)
     while left:  # an index out of range ends the run: the programs behind it get another one
@@ -241,3 +247,28 @@ def test_no_variable_of_a_random_program_is_contradicted(tmp_path: Path) -> None
                     wrong.append(f"program {seed}: {name} is {real[seed][name]!r}, not {ours!r}")
     assert not wrong, "\n".join(wrong[:10])
     assert known > 0.8 * compared > 0
+
+
+@pytest.mark.skipif(CMAKE is None, reason="cmake is not installed")
+def test_no_variable_is_contradicted_in_any_world_of_what_nobody_sets(tmp_path: Path) -> None:
+    assert CMAKE is not None
+    catalog = load()
+    wrong: list[str] = []
+    in_cases = 0
+    worlds = [dict(zip(FLAGS, ways, strict=True)) for ways in itertools.product([False, True], repeat=len(FLAGS))]
+    for first in range(0, PROGRAMS // 4, BATCH):
+        seeds = range(first, min(first + BATCH, PROGRAMS // 4))
+        real = [theirs(CMAKE, seeds, tmp_path / f"{first}_{at}", world) for at, world in enumerate(worlds)]
+        for seed in seeds:
+            if not all(seed in one for one in real):
+                continue
+            trace = evaluate("x", parse(program(seed, True).encode()), Request(None), Project(), catalog)
+            for name in NAMES:
+                held = trace.held.get(name, EMPTY)
+                texts = {text for text, _ in held.known}
+                in_cases += len(texts) > 1
+                for one in real:
+                    if texts and one[seed][name] not in texts:
+                        wrong.append(f"program {seed}: {name} is {one[seed][name]!r}, not of {texts}")
+    assert not wrong, "\n".join(wrong[:10])
+    assert in_cases

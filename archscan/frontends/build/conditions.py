@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from archscan.frontends.build.patterns import asks_for_digits, matched
 from archscan.frontends.build.values import UNSET, Origin, Value, unknown
+from archscan.model.condition import Cond, asked, atom, both, either, negated, possibly, surely
 
 _TRUE = frozenset({"1", "ON", "YES", "TRUE", "Y"})
 _FALSE = frozenset({"", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"})
@@ -48,9 +49,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Yes, no or unknown (None), and what it rests on."""
+    """When it is a yes, by what is not known, and what it rests on; a run is for one target, so that a yes is 1."""
 
-    value: bool | None
+    when: Cond
     origins: frozenset[Origin] = frozenset()
     haystacks: frozenset[Origin] = frozenset()  # literal lists that something was looked for in
     haystack: str = ""  # the last of them as it was then
@@ -58,20 +59,53 @@ class Answer:
     by_text: bool = False  # an order of texts decides
     because: tuple[str, ...] = ()
 
+    @property
+    def value(self) -> bool | None:
+        """Yes, no or unknown (None)."""
+        return True if surely(self.when) else None if possibly(self.when) else False
+
     def inverted(self) -> Answer:
         """The answer of NOT."""
-        value = None if self.value is None else not self.value
-        return replace(self, value=value)
+        return replace(self, when=negated(self.when, 1))
 
 
-NO = Answer(False)
+NO = Answer(0)
+YES = Answer(1)
+
+
+class Asked:
+    """The unknowns of one evaluation of an if(): what it asks twice is one, in another evaluation another."""
+
+    def __init__(self, path: str, run: int) -> None:
+        self._place = (path, run)
+        self._values: list[Value] = []
+
+    def unknown(self, test: str, because: tuple[str, ...] = ()) -> Cond:
+        """What nobody knows of a test."""
+        return asked(atom(test, "flag", place=self._place, names=because), 1)
+
+    def key(self, value: Value) -> str:
+        """A text for a value in tests: one that is not known is told from every other such value."""
+        if value.text is not None:
+            return repr(value.text)
+        at = next((i for i, known in enumerate(self._values) if known is value), len(self._values))
+        if at == len(self._values):
+            self._values.append(value)
+        return f"#{at}"
 
 
 class Condition:
     """A parser and evaluator over the words of one if()."""
 
-    def __init__(self, words: list[Word], find: Callable[[str], Value | None], defined: Callable[[str], bool | None]):
+    def __init__(
+        self,
+        words: list[Word],
+        find: Callable[[str], Value | None],
+        defined: Callable[[str], bool | None],
+        unknowns: Asked,
+    ):
         self._words = words
+        self._unknowns = unknowns
         self._at = 0
         self._depth = 0
         self._find = find
@@ -81,7 +115,12 @@ class Condition:
     def answer(self) -> Answer:
         """The answer; unknown where the words are no condition."""
         result = self._compound()
-        return result if self._at >= len(self._words) else Answer(None, result.origins)
+        if self._at >= len(self._words):
+            return result
+        return Answer(self._unknowns.unknown(" ".join(map(self._key, self._words)), ("a condition",)), result.origins)
+
+    def _key(self, word: Word) -> str:
+        return self._unknowns.key(word.value)
 
     def _peek(self, *keywords: str) -> bool:
         if self._at >= len(self._words):
@@ -93,9 +132,10 @@ class Condition:
         """AND and OR have no precedence in CMake: they are taken from left to right."""
         result = self._not()
         while self._peek("AND", "OR"):
-            join = _both if self._peek("AND") else _either
+            join = both if self._peek("AND") else either
             self._at += 1
-            result = join(result, self._not())
+            other = self._not()
+            result = _combined(join(result.when, other.when), result, other)
         return result
 
     def _not(self) -> Answer:
@@ -139,8 +179,11 @@ class Condition:
         operator, operand = self._words[self._at].name, self._words[self._at + 1]
         self._at += 2
         if operator == "DEFINED":
-            return Answer(self._defined(operand.text), because=(operand.text,))
-        return Answer(None, because=(f"{operator} {operand.text}",))
+            known = self._defined(operand.text)
+            when = self._unknowns.unknown(f"DEFINED {self._key(operand)}") if known is None else int(known)
+            return Answer(when, because=(operand.text,))
+        because = (f"{operator} {operand.text}",)
+        return Answer(self._unknowns.unknown(f"{operator} {self._key(operand)}", because), because=because)
 
     def _resolved(self, word: Word) -> Value:
         """What an operand stands for: the value of a variable of that name, else its text."""
@@ -150,16 +193,26 @@ class Condition:
     def _truth(self, word: Word) -> Answer:
         value = word.value
         if value.text is None:
-            return Answer(None, value.origins, because=value.because)
+            return Answer(self._unknowns.unknown(self._key(word), value.because), value.origins, because=value.because)
         constant = _constant(value.text)
         if constant is None and word.name:
             found = self._find(word.name)
             if found is None:
-                return Answer(None, because=(word.name,))
-            value, constant = found, None if found.text is None else _constant(found.text) is not False
-        elif constant is None:
+                return Answer(self._unknowns.unknown(word.name), because=(word.name,))
+            when = self._when(found, lambda text: int(_constant(text) is not False), word.name)
+            return Answer(when, found.origins, by_text=found.by_text, because=found.because)
+        if constant is None:
             constant = False  # a quoted text that is no true constant
-        return Answer(constant, value.origins, by_text=value.by_text, because=value.because)
+        return Answer(int(constant), value.origins, by_text=value.by_text, because=value.because)
+
+    def _when(self, value: Value, test: Callable[[str], Cond], asked_for: str, because: tuple[str, ...] = ()) -> Cond:
+        """When a test of a text holds for a value; unknown where nobody knows what texts it may be."""
+        if not value.known:
+            return self._unknowns.unknown(asked_for, because)
+        result: Cond = 0
+        for text, case in value.known:
+            result = either(result, both(case, test(text)))
+        return result
 
     def _binary(self, left: Word, operator: str, right: Word) -> Answer:
         one = self._resolved(left)
@@ -175,53 +228,51 @@ class Condition:
         origins = one.origins | other.origins
         because = tuple(dict.fromkeys((*one.because, *other.because)))
         by_text = operator in _TEXT and operator != "STREQUAL"
-        if one.text is None or other.text is None:
-            return Answer(None, bounds=origins, by_text=by_text, because=because)
-        if operator in _VERSION and any(text[:1] in _SIGNS for text in (one.text, other.text) if text):
-            return Answer(None, bounds=origins, because=("a version that begins with a sign",))  # differs by release
-        order = _order(one.text, other.text, operator)
-        if order is None:
-            return Answer(False, bounds=origins)
-        return Answer(_COMPARE[re.sub(r"^(?:STR|VERSION_)", "", operator)](order), bounds=origins, by_text=by_text)
+        test = f"{self._unknowns.key(one)} {operator} {self._unknowns.key(other)}"
+        texts = [text for value in (one, other) for text, _ in value.known]
+        if operator in _VERSION and any(text[:1] in _SIGNS for text in texts if text):
+            because = ("a version that begins with a sign",)  # what it is differs by release
+            return Answer(self._unknowns.unknown(test, because), bounds=origins, because=because)
+        holds = _COMPARE[re.sub(r"^(?:STR|VERSION_)", "", operator)]
+
+        def compared(left: str, right: str) -> Cond:
+            order = _order(left, right, operator)
+            return int(order is not None and holds(order))
+
+        when = self._when(
+            one, lambda left: self._when(other, lambda right: compared(left, right), test, because), test, because
+        )
+        if surely(when) or not possibly(when):
+            because = ()
+        return Answer(when, bounds=origins, by_text=by_text, because=because)
 
     def _membership(self, needle: Value, haystack: Word) -> Answer:
         found = self._find(haystack.name) if haystack.name else haystack.value
         if found is None or found.text is None or needle.text is None:
             names = (*needle.because, *(found.because if found else (haystack.name,)))
-            return Answer(None, needle.origins, found.origins if found else frozenset(), because=names)
+            held = found.origins if found else frozenset()
+            listed = haystack.name if found is None else self._unknowns.key(found)
+            test = f"{self._unknowns.key(needle)} IN_LIST {listed}"
+            return Answer(self._unknowns.unknown(test, names), needle.origins, held, because=names)
         there = found is not UNSET and needle.text in found.text.split(";")
-        return Answer(there, needle.origins, found.origins, found.text)
+        return Answer(int(there), needle.origins, found.origins, found.text)
 
     def _match(self, subject: Value, pattern: Value) -> Answer:
+        test = f"{self._unknowns.key(subject)} MATCHES {self._unknowns.key(pattern)}"
         if subject.text is None or pattern.text is None:
-            return Answer(None, subject.origins, because=subject.because)
+            return Answer(self._unknowns.unknown(test, subject.because), subject.origins, because=subject.because)
         groups = matched(pattern.text, subject.text)
         if groups is None:
-            return Answer(None, subject.origins, because=("a regular expression",))
+            because = ("a regular expression",)
+            return Answer(self._unknowns.unknown(test, because), subject.origins, because=because)
         self.groups = groups
-        return Answer(bool(groups), subject.origins, by_text=asks_for_digits(pattern.text))
+        return Answer(int(bool(groups)), subject.origins, by_text=asks_for_digits(pattern.text))
 
 
-def _both(one: Answer, other: Answer) -> Answer:
-    if one.value is False or other.value is False:
-        value: bool | None = False
-    else:
-        value = None if one.value is None or other.value is None else True
-    return _combined(value, one, other)
-
-
-def _either(one: Answer, other: Answer) -> Answer:
-    if one.value or other.value:
-        value: bool | None = True
-    else:
-        value = None if one.value is None or other.value is None else False
-    return _combined(value, one, other)
-
-
-def _combined(value: bool | None, one: Answer, other: Answer) -> Answer:
+def _combined(when: Cond, one: Answer, other: Answer) -> Answer:
     because = tuple(dict.fromkeys((*one.because, *other.because)))
     return Answer(
-        value,
+        when,
         one.origins | other.origins,
         one.haystacks | other.haystacks,
         other.haystack or one.haystack,

@@ -21,6 +21,7 @@ from archscan.frontends.build.places import comments_at, line_at, place_of
 from archscan.frontends.build.syntax import Block, Command, Listfile, Node, Part
 from archscan.frontends.build.traced import written as traced
 from archscan.frontends.build.values import Origin
+from archscan.model.condition import without
 from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Place, Related, Role
 from archscan.model.target import Target
 from archscan.model.truth import Truth
@@ -521,9 +522,12 @@ def _arm(evaluated: Evaluated, part: Part, number: int, effect: Effect, seen: di
     for target, answers in seen.items():
         answer, earlier = answers[number], [a.value for a in answers[:number]]
         own[target] = answer.value
-        if True in earlier or answer.value is False:
+        taken = answer.when
+        for other in answers[:number]:
+            taken = without(taken, other.when)
+        if taken == 0:
             continue
-        truth[target] = True if answer.value and None not in earlier else None
+        truth[target] = True if taken == 1 else None
         assumed[target] = None not in earlier
         because.update(dict.fromkeys(answer.because if answer.value is None else ()))
     place = place_of(evaluated.data, part.head.start, part.head.end)

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from archscan.catalog.types import Catalog
-from archscan.frontends.build.conditions import Answer, Condition, Word
+from archscan.frontends.build.conditions import YES, Answer, Asked, Condition, Word
 from archscan.frontends.build.images import list_images, select_arch_flags
 from archscan.frontends.build.lists import list_, numbers
 from archscan.frontends.build.request import Request
 from archscan.frontends.build.syntax import Argument, Block, Command, Listfile, Node, Part
 from archscan.frontends.build.texts import math, string
-from archscan.frontends.build.values import EMPTY, UNSET, Origin, Scope, Value, either, joined, unknown
+from archscan.frontends.build.values import EMPTY, UNSET, Origin, Scope, Value, joined, one_of, unknown
+from archscan.model.condition import Cond, both, without
 
 _ONE_VARIABLE = re.compile(r"\$\{([^${}]+)\}")
 _NESTED = re.compile(r"\$\{[^}]*\$\{")
@@ -122,6 +123,7 @@ class _Interpreter:
         self.steps = self.depth = 0
         self.certain = True  # what is running runs for sure
         self.left: set[str] = set()  # break(), continue() and return() that may have been met in the loop that runs
+        self.asked = 0  # how many if() there were
         self.entries: list[str] = []  # where the loops are that are running, the innermost last
         self.inserted: dict[str, Value] = {}  # arguments of the macro that is running
         self.begun: dict[str, list[Built]] = {}  # by target without device code so far: what it would be built for
@@ -193,7 +195,7 @@ class _Interpreter:
     def assign_outside(self, name: str, value: Value) -> None:
         """Sets a variable of the caller; on a way that may not be taken, to what both ways leave."""
         caller = self.scope.caller()
-        caller.variables[name] = value if self.certain else either(caller.find(name), value)
+        caller.variables[name] = value if self.certain else one_of(caller.find(name), value)
 
     def build(self, command: Command) -> None:
         """Notes the architectures or flags that a target is given."""
@@ -372,30 +374,37 @@ class _Interpreter:
     def if_(self, block: Block) -> None:
         answers = self.answers(block)
         ways: list[Scope] = []
+        whens: list[Cond] = []
+        left: Cond = 1  # when no branch was taken yet
         for part, answer in zip(block.parts, answers, strict=True):
-            if answer.value is False:
+            when, left = both(left, answer.when), without(left, answer.when)
+            if when == 0:
                 continue
-            if answer.value and not ways:
+            if when == 1:
                 self.run(part.body)
                 return
             ways.append(self.possibly(part.body))
-            if answer.value:
+            whens.append(when)
+            if left == 0:
                 break
         else:
             if ways:
                 ways.append(self.scope.overlay())
+                whens.append(left)
         if ways:
-            self.scope.join(ways)
+            self.scope.join(ways, whens)
 
     def answers(self, block: Block) -> tuple[Answer, ...]:
         """The answers of all branches, each by its own condition; else is a yes."""
         found = []
+        self.asked += 1
+        unknowns = Asked(f"{self.path}:{block.parts[0].head.start}", self.asked)
         for part in block.parts:
             if part.head.name == "else":
-                found.append(Answer(True))
+                found.append(YES)
                 continue
             words = [word for argument in part.head.arguments for word in self.words(argument)]
-            condition = Condition(words, self.find, self.defined)
+            condition = Condition(words, self.find, self.defined, unknowns)
             found.append(condition.answer())
             made_of = frozenset(o for word in words for o in (self.find(word.name) or word.value).origins)
             for index, group in enumerate(condition.groups):
@@ -465,7 +474,7 @@ class _Interpreter:
     def forget(self, before: Mapping[str, Value]) -> None:
         """What was set behind a break() that may have been met is not known."""
         for name, value in self.scope.variables.items():
-            if value is not before.get(name) and value.text is not None:
+            if value is not before.get(name) and value.known:
                 self.scope.variables[name] = Value(None, value.origins, ("break()",))
 
     def loop_values(self, arguments: tuple[Argument, ...]) -> Iterator[Value]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from archscan.model.condition import Cond, blamed, both, either
+
+_MOST_CASES = 8
 Origin = tuple[str, int]  # file and offset of an argument that is an architecture list
 
 
@@ -16,6 +19,12 @@ class Value:
     origins: frozenset[Origin] = frozenset()
     because: tuple[str, ...] = ()
     by_text: bool = False  # what a regular expression left that counts digits
+    cases: tuple[tuple[str, Cond], ...] = ()  # where the text is unknown: the texts of which it is one, and when
+
+    @property
+    def known(self) -> tuple[tuple[str, Cond], ...]:
+        """The texts that it may be, and when it is which; nothing where that is not known."""
+        return self.cases if self.text is None else ((self.text, 1),)
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -49,7 +58,27 @@ def joined(values: Iterable[Value], separator: str = "") -> Value:
     return Value(separator.join(part.text or "" for part in parts), origins, because)
 
 
-def either(one: Value | None, other: Value | None) -> Value:
+def merged(values: Sequence[Value | None], whens: Sequence[Cond]) -> Value:
+    """What is known of a variable that these ways leave with these values, each taken when it says (if it does)."""
+    result = values[0]
+    for value in values[1:]:
+        result = one_of(result, value)
+    if not whens or result is None or result.text is not None:
+        return result or EMPTY
+    found: dict[str, Cond] = {}
+    for value, when in zip(values, whens, strict=True):
+        if value is None or value is UNSET or not value.known:
+            return result
+        for text, case in value.known:
+            found[text] = either(found.get(text, 0), both(case, when))
+    if len(found) > _MOST_CASES:
+        return result
+    names = (blame.name for case in found.values() for blame in blamed(case, 1))
+    because = tuple(dict.fromkeys((*result.because, *names)))
+    return Value(None, result.origins, because, cases=tuple(found.items()))
+
+
+def one_of(one: Value | None, other: Value | None) -> Value:
     """What is known of a variable that two ways leave with these values."""
     if one is None or other is None:
         known = one or other or EMPTY
@@ -88,13 +117,10 @@ class Scope:
         """A scope to run one of several possible ways in."""
         return Scope(parent=self, is_overlay=True)
 
-    def join(self, ways: list[Scope]) -> None:
-        """Takes over what the ways, overlays of this scope, agree on; the rest becomes unknown."""
+    def join(self, ways: list[Scope], whens: Sequence[Cond] = ()) -> None:
+        """Takes over what the ways, overlays of this scope, leave, each taken when it says."""
         for name in dict.fromkeys(name for way in ways for name in way.variables):
             if {id(None), id(UNSET)} == {id(way.find(name)) for way in ways}:
                 self.variables.pop(name, None)  # taken away or never there: it is still for others to say
                 continue
-            value = ways[0].find(name)
-            for way in ways[1:]:
-                value = either(value, way.find(name))
-            self.variables[name] = value or EMPTY
+            self.variables[name] = merged([way.find(name) for way in ways], whens)
