@@ -219,3 +219,54 @@ def test_who_is_named_is_not_shut_out_by_a_refusal_of_others(
 ) -> None:
     text = REASONED.replace("OTHERS", others).replace("TARGET", target)
     assert [found[0] for found in told(tmp_path, "gate.py", text, "sm_90")] == told_of
+
+
+WARPS = """\
+def warps(arch):
+    return 48 if arch in ("sm_86", "sm_89", "sm_120") else 64
+"""
+BLOCKS = """\
+import torch
+def blocks(most):
+    cc = torch.cuda.get_device_capability()
+    if cc in ((7, 5), (8, 6), (8, 7)):
+        most = min(most, 16)
+    elif cc == (8, 9) or cc[0] == 12:
+        most = min(most, 24)
+    else:
+        most = min(most, 32)
+    return most
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "told_of"),
+    [
+        (WARPS, "sm_100", []),  # 64 warps are 2,048 threads
+        (WARPS, "sm_121", [2]),  # it has 48, and gets 64
+        (WARPS.replace("48", "40"), "sm_100", [2]),  # no limit, just numbers
+        (BLOCKS, "sm_90", []),
+        (BLOCKS.replace("16", "8"), "sm_90", [6]),
+    ],
+)
+def test_who_gets_the_own_limit_misses_nothing(text: str, target: str, told_of: list[int], tmp_path: Path) -> None:
+    assert [found[0] for found in told(tmp_path, "limits.py", text, target)] == told_of
+
+
+RECORDS = """\
+LIMITS = {
+    "sm_72": Limits(threads=1024, shared=96 * 1024),
+    "sm_86": Limits(threads=1024, shared=99 * 1024),
+    "sm_90": Limits(threads=1024, shared=227 * 1024),
+}
+def limits(arch):
+    if arch not in LIMITS:
+        raise ValueError(f"no such {arch}")
+    return LIMITS[arch]
+"""
+
+
+@pytest.mark.parametrize(("shared", "row"), [("99 * 1024", "limit"), ("98 * 1024", "missing-behind")])
+def test_records_hold_limits_too(shared: str, row: str, tmp_path: Path) -> None:
+    found = told(tmp_path, "limits.py", RECORDS.replace("99 * 1024", shared), "sm_120")
+    assert row in [one[3] for one in found]

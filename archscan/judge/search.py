@@ -14,7 +14,16 @@ from archscan.judge.chips import chips_named
 from archscan.judge.intent import limits_others, prepares, refuses_others, states_truths
 from archscan.judge.needs.features import COMPILED, Needs, needs_to_open
 from archscan.judge.needs.images import loaded, picked_images
-from archscan.judge.needs.limits import OPT_IN, THREADS, constant, is_limit, limit, listed_limit, tabled_limit
+from archscan.judge.needs.limits import (
+    OPT_IN,
+    THREADS,
+    constant,
+    gives_a_limit,
+    is_limit,
+    limit,
+    listed_limit,
+    tabled_limit,
+)
 from archscan.judge.needs.modules import lacking
 from archscan.judge.needs.obstacles import Obstacles
 from archscan.judge.needs.oversized import oversized
@@ -158,6 +167,8 @@ class _Judge:
         held = listed[0] if listed else tabled_limit(self.ways, self.catalog)
         own = limit(self.catalog, self.selection.sm, held) if held else None
         if held and is_limit(constant(shut.gets.effect.value), own, held):
+            return None
+        if gives_a_limit(self.ways, shut.gets, self.selection.sm, self.catalog):
             return None
         if self._is_of_its_own(shut) or self._names_what_loads(shut):
             return None

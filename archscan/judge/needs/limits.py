@@ -16,6 +16,7 @@ from archscan.model.target import Selection, Target
 
 STATIC, DEFAULT, OPT_IN = "static_smem_max_bytes", "smem_per_block_default_bytes", "smem_per_block_optin_bytes"
 THREADS, CLUSTER = "max_threads_per_sm", "max_cluster_size_nonportable"
+BLOCKS = "max_blocks_per_sm"
 PORTABLE_CLUSTER = "max_cluster_size_portable"  # the limit to go by where no larger one is documented
 TABLED = (THREADS, OPT_IN, "smem_per_sm_bytes")  # limits with values that nothing else happens to have
 
@@ -109,15 +110,68 @@ def lumped(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catal
 
 
 def tabled_limit(ways: tuple[Branch, ...], catalog: Catalog) -> str | None:
-    """The limit that a table of constants holds: every row with a condition gives it right for all of its SMs."""
+    """The limit that a table of constants or records holds: every row with a condition gives it right for its SMs.
+
+    Rows of chips that no toolkit of today compiles for are not looked at.
+    """
     taken = [b for b in ways if b.conditional and b.yes]
-    if not taken or any(constant(b.effect.value) is None for b in taken):
+    rows = [(_columns(b.effect.value), catalog.universe.sms(b.yes)) for b in taken]
+    kept = [(columns, {sm for sm in numbers if sm >= _OLDEST}) for columns, numbers in rows]
+    kept = [(columns, numbers) for columns, numbers in kept if numbers]
+    if not kept or not all(columns for columns, _ in rows):
         return None
-    rows = [(constant(b.effect.value), catalog.universe.sms(b.yes)) for b in taken]
-    for key in TABLED:
-        if all(is_limit(value, limit(catalog, sm, key), key) for value, numbers in rows for sm in numbers):
-            return key
+    for name in kept[0][0]:
+        for key in TABLED:
+            if all(is_limit(c.get(name), limit(catalog, sm, key), key) for c, numbers in kept for sm in numbers):
+                return key
     return None
+
+
+def gives_a_limit(ways: tuple[Branch, ...], gets: Branch, own: int, catalog: Catalog) -> bool:
+    """Whether each chip gets its own count of resident warps or blocks, the target with its value among them.
+
+    Such small numbers may be anything, so that there must be two of them.
+    """
+    taken = [b for b in ways if b.conditional and b.yes]
+    values = [_bounded(b.effect.value) for b in (*taken, gets)]
+    if None in values or len(set(values)) < _FEWEST:
+        return False
+    rows = [(v, catalog.universe.sms(b.yes)) for v, b in zip(values, taken, strict=False)]
+    asked = [(value, sm) for value, numbers in (*rows, (values[-1], {own})) for sm in numbers if sm >= _OLDEST]
+    for key, size in ((THREADS, 32), (BLOCKS, 1)):
+        known = [(value, limit(catalog, sm, key)) for value, sm in asked]
+        if known[-1][1] is not None and all(cap is None or value * size == cap for value, cap in known if value):
+            return True
+    return False
+
+
+_FEWEST = 2
+_OLDEST = 75  # that nvcc 13 compiles for
+_LEAST = re.compile(r"(?:\w+\s*=\s*)?min\(\s*\w+\s*,\s*(\d+)\s*\)")
+
+
+def _bounded(text: str | None) -> int | None:
+    """The number of a value, or that which it is bounded by: `min(blocks, 16)`."""
+    match = _LEAST.fullmatch(text or "")
+    return int(match[1]) if match else constant(text)
+
+
+@lru_cache(4096)
+def _columns(text: str | None) -> dict[str, int]:
+    """The numbers of a row by name: of a record `Limits(smem=99 * 1024)`, or the one of a constant under no name."""
+    value = constant(text)
+    if value is not None:
+        return {"": value}
+    try:
+        node = ast.parse((text or "").strip(), mode="eval").body if len(text or "") < _LONGEST else None
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    named = [(k.arg or "", k.value) for k in node.keywords] if isinstance(node, ast.Call) else []
+    found = ((name, constant(ast.unparse(part))) for name, part in named)
+    return {name: value for name, value in found if name and value is not None}
+
+
+_LONGEST = 1000
 
 
 _ROW = re.compile(r"\{\s*(\d{2,4})\s*,\s*([^{},]+?)\s*\}")
