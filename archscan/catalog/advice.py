@@ -36,6 +36,7 @@ CIRCUMSTANCES = (
     "refused-by-toolkit",  # the entry is one that the toolkit refuses
     "desktop-code",  # machine code of a desktop part of the same major, and the target is of the Tegra line
     "reach-unknown",  # builds were scanned, and none is known to compile it for a variant that is harmed
+    "only-slower",  # nothing fails, it is only slower
     "other-suffix",  # another variant of the same chip can
 )
 

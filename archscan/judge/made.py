@@ -16,7 +16,7 @@ from archscan.judge.project import Project
 from archscan.model.facts import FileFacts, Link, LinkKind, Origin
 from archscan.model.gate import Gate, Kind
 
-_UNIT = (".cu", ".cpp", ".cc", ".cxx", ".c")
+UNIT = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _EVERYWHERE = re.compile(r"[A-Z0-9_]*(?:ARCHITECTURES|ARCH_LIST|CUDA_?ARCHS?|NVCC_FLAGS|CUDA_FLAGS)\Z")
 
 
@@ -28,7 +28,6 @@ class Making:
     maybe: int = 0
     loads: int = 0  # the targets that find code in some of these images
     is_open: bool = False  # what one of these builds makes is not known
-    is_local: bool = False  # one of them compiles it where it runs, for the GPU that is there
 
     def and_also(self, other: Making) -> Making:
         return Making(
@@ -36,7 +35,6 @@ class Making:
             self.maybe | other.maybe,
             self.loads | other.loads,
             self.is_open or other.is_open,
-            self.is_local or other.is_local,
         )
 
 
@@ -80,9 +78,9 @@ class Builds:
 
     def _units(self, path: str) -> Iterable[str]:
         """The sources that compile a file: those that include it, else itself."""
-        if path.endswith(_UNIT):
+        if path.endswith(UNIT):
             return (path,)
-        own = [f.path for f in self._project.files if f.path.endswith(_UNIT) and f.origin is not Origin.TEST]
+        own = [f.path for f in self._project.files if f.path.endswith(UNIT) and f.origin is not Origin.TEST]
         return tuple(unit for unit in own if self._project.includes(unit, path)) or (path,)
 
     @cached_property
@@ -99,8 +97,7 @@ class Builds:
             used |= {id(gate) for gate in own}
             files = self._files(file.path, group)
             if files or own:
-                local = any(link.source for link in group)
-                making = self._making(own) if own else Making(is_open=True, is_local=local)
+                making = self._making(own) if own else Making(is_open=True)
                 yield _Build(file.root, files or None, making)
         rest = [gate for gate in lists if id(gate) not in used]
         if rest:

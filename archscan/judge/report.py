@@ -111,7 +111,6 @@ class _Bench:
             routed=id(bare) in pairs.routed,
             unbuilt=bool(closers) and all(id(closer) in left for closer in closers),
             to_open=any(id(closer) not in left for closer in closers),
-            built=bare.gate.path in pairs.built,
             making=self._making(bare),
             selection=selection,
             catalog=catalog,

@@ -250,6 +250,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "refused-by-toolkit": lambda weighed: weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED,
     "desktop-code": lambda w: str(w.selection.sm) in (w.case.gate.note("tegra") or "").split(),
     "reach-unknown": lambda weighed: weighed.making is not None and not weighed.is_made,
+    "only-slower": lambda weighed: weighed.today is Consequence.DEGRADED_TUNING,
     "other-suffix": lambda weighed: weighed.case.obstacle is not None and bool(weighed.case.obstacle.fits),
 }
 assert set(CIRCUMSTANCE) == set(CIRCUMSTANCES)

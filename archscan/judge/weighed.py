@@ -11,7 +11,7 @@ from archscan.judge.branches import Branch
 from archscan.judge.capability import Capable
 from archscan.judge.cases import Case
 from archscan.judge.chips import numbered
-from archscan.judge.made import Making
+from archscan.judge.made import UNIT, Making
 from archscan.judge.needs.features import COMPILED
 from archscan.judge.pairs import Half, Pair
 from archscan.judge.relation import relation_of
@@ -34,7 +34,6 @@ class Weighed:
     routed: bool  # the host launches what is behind it for other targets only
     unbuilt: bool  # no list compiles its source for the target
     to_open: bool  # a list that alone compiles it shuts the target out, and is not right as it is
-    built: bool  # a scanned build does
     making: Making | None  # what scanned builds make of its source; None where none was scanned, or it is not compiled
     selection: Selection
     catalog: Catalog
@@ -82,12 +81,12 @@ class Weighed:
 
     @property
     def is_made(self) -> bool:
-        """Whether a scanned build compiles it for a variant of the target that is harmed."""
-        making, obstacle = self.making, self.case.obstacle
-        if making is None:
-            return False
-        whole = obstacle is None or not obstacle.fits
-        return bool(self._harmed & self._reached(making)) or (making.is_local and self.built and whole)
+        """Whether a scanned build compiles it for a variant of the target that is harmed.
+
+        Of a header only those of its templates are compiled that somebody asks for.
+        """
+        making = self.making
+        return making is not None and self.case.gate.path.endswith(UNIT) and bool(self._harmed & self._reached(making))
 
     @property
     def is_unmade(self) -> bool:

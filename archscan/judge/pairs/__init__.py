@@ -45,9 +45,7 @@ def pair_up(
     ):
         step(pairing)
     by_case = {key: tuple(found.values()) for key, found in pairing.pairs.items()}
-    return Pairs(
-        by_case, tuple(pairing.mismatches), pairing.asks, frozenset(pairing.routed), pairing.closers, pairing.built
-    )
+    return Pairs(by_case, tuple(pairing.mismatches), pairing.asks, frozenset(pairing.routed), pairing.closers)
 
 
 def asking(case: Case, feature: str, project: Project, selection: Selection, catalog: Catalog) -> Case:

@@ -64,7 +64,6 @@ class Pairs:
     asks: dict[int, str]  # id of the case -> feature that it decides about
     routed: frozenset[int]  # ids of cases whose code the host launches for other targets only
     closers: dict[str, list[Case]]  # path of a source -> the lists, shut for the target, that alone compile it
-    built: frozenset[str] = frozenset()  # paths of what some scanned build compiles for the target
 
     def of(self, case: Case) -> tuple[Pair, ...]:
         return self.by_case.get(id(case), ())
@@ -90,7 +89,6 @@ class Pairing:
         self.mismatches: list[Case] = []
         self.routed: set[int] = set()
         self.closers: dict[str, list[Case]] = defaultdict(list)
-        self.built: frozenset[str] = frozenset()
         self.asks: dict[int, str] = {}
         self.shut = [c for c in self.cases if c.problem is Problem.EXCLUDED]
         self.shut_gates = {id(c.gate): c for c in self.shut}

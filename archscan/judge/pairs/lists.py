@@ -134,7 +134,7 @@ def _is_for(case: Case, listed: int) -> bool:
 
 
 def unbuilt(pairing: Pairing) -> None:
-    """Notes what is compiled for the target, and the lists that shut it out beside what they alone compile."""
+    """Notes the lists that shut the target out beside what they alone compile."""
     closed = {name: c for c in pairing.shut if c.gate.kind is Kind.KEYWORD_LIST for name in _functions(c)}
     shut = {id(c.gate): c for c in pairing.shut if c.gate.kind is Kind.BUILD_LIST and not c.gate.rest.environment}
     roots: dict[int, list[str]] = defaultdict(list)  # by the closed list, 0 for what is open
@@ -149,7 +149,7 @@ def unbuilt(pairing: Pairing) -> None:
                 if closer is not None:
                     closers[id(closer)] = closer
                 roots[id(closer) if closer else 0] += pairing.project.named_files(link.target)
-    built = pairing.built = frozenset(_with_includes(pairing, roots.pop(0, [])))
+    built = frozenset(_with_includes(pairing, roots.pop(0, [])))
     for number, paths in roots.items():
         for path in _with_includes(pairing, paths):
             if path not in built:
