@@ -270,3 +270,50 @@ def limits(arch):
 def test_records_hold_limits_too(shared: str, row: str, tmp_path: Path) -> None:
     found = told(tmp_path, "limits.py", RECORDS.replace("99 * 1024", shared), "sm_120")
     assert row in [one[3] for one in found]
+
+
+STEP = """\
+import torch
+def run(x, flags):
+    if torch.cuda.get_device_capability()[0] in (9, 10):
+        STEP
+    return launch(x, flags)
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "target", "row"),
+    [
+        ("flags = [*flags, '-DTMA=1']", "sm_120", "one-more-step"),
+        ("warn_once(x)", "sm_120", "one-more-step"),
+        ("flags = 'fa3'", "sm_120", "unknown-newer"),  # a choice
+        ("warn_once(x)", "sm_103", None),  # it is done there
+    ],
+)
+def test_a_step_more_for_others_is_nothing_missed(step: str, target: str, row: str | None, tmp_path: Path) -> None:
+    rows = [found[3] for found in told(tmp_path, "run.py", STEP.replace("STEP", step), target)]
+    assert rows == ([row] if row else [])
+
+
+TILES = """\
+TILES = {ROWS}
+def tiles(arch, n):
+    return TILES.get((arch, n))
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "row"),
+    [
+        ('("sm_90", 128): launch(4), ("sm_90", 256): launch(8)', "one-chip"),
+        ('("sm_90", 128): launch(4), ("sm_80", 256): launch(8)', "unknown-newer"),
+    ],
+)
+def test_a_table_for_one_chip_is_a_choice_for_it(rows: str, row: str, tmp_path: Path) -> None:
+    text = (
+        TILES.replace("ROWS", rows)
+        .replace("{(", "{(")
+        .replace("tiles(arch)", "tiles(arch, n)")
+        .replace("get(arch)", "get((arch, n))")
+    )
+    assert row in [found[3] for found in told(tmp_path, "tiles.py", text, "sm_120")]

@@ -31,6 +31,7 @@ CIRCUMSTANCES = (
     "no-kernel",  # compiled code that neither stands in a kernel nor holds one
     "less-memory",  # who is let in are exactly the chips with more shared memory, whatever their numbers
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
+    "one-more-step",  # others get something done besides, and what follows is for all
     "ladder",  # the target misses a rung for each of many chips
     "no-branch",  # no branch of the build makes the entry
     "refused-by-toolkit",  # the entry is one that the toolkit refuses

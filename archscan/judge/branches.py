@@ -39,7 +39,9 @@ def branches(gate: Gate, universe: Universe) -> tuple[Branch, ...]:
     made = tuple(_of(arm, i, device) for i, arm in enumerate(gate.arms))
     if not any(arm.is_else for arm in gate.arms):
         made = (*made, _rest(gate, made, device))
-    return tuple(map(_idle, made)) if gate.layer is Layer.HOST and "(" in (made[-1].effect.value or "") else made
+    called = [branch for branch in made if "(" in (branch.effect.value or "")]
+    early = gate.layer is Layer.HOST and called == [made[-1]]  # where others call as well, a constant is a choice too
+    return tuple(map(_idle, made)) if early else made
 
 
 _BARE = re.compile(r"-?\d+\w*|" + ENUMERATOR)

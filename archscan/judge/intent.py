@@ -96,6 +96,7 @@ def limits_others(case: Case) -> bool:
     return theirs is not None and ours is not None and theirs < ours
 
 
+_JOINED = re.compile(r"[\"']\s+[fr]?[\"']")  # of literals one behind the other
 _REASON = re.compile(r"\(?\s*(?:(?:False|None)\s*,\s*)?[fr]?[\"'](?:[^\"'\s]+\s+){3}[^\"'\s]")
 
 
@@ -107,9 +108,10 @@ def refuses_others(case: Case) -> bool:
     if case.gate.layer not in (Layer.PYTHON, Layer.HOST):
         return False
     theirs, ours = _missed(case), case.gets
+    said = _JOINED.sub("", theirs.value or "")
     if theirs.does is Does.RETURNS and theirs.value in NO_ANSWER:
         return ours.does is Does.WORK
-    told = theirs.does in (Does.RETURNS, Does.ASSIGNS) and _REASON.match(theirs.value or "") is not None
+    told = theirs.does in (Does.RETURNS, Does.ASSIGNS) and _REASON.match(said) is not None
     return told and (ours.does in (Does.WORK, Does.NOTHING) or ours.value == "None")
 
 

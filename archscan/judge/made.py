@@ -45,6 +45,7 @@ class _Build:
     root: str
     files: frozenset[str] | None
     making: Making
+    lists: tuple[Gate, ...] = ()  # that it goes by
 
 
 class Builds:
@@ -60,6 +61,11 @@ class Builds:
         if path not in self._known:
             self._known[path] = self._of(path)
         return self._known[path]
+
+    def lists(self, path: str) -> tuple[Gate, ...]:
+        """The lists of the builds that compile a file."""
+        units = frozenset(self._units(path))
+        return tuple(gate for build in self._builds if build.files and units & build.files for gate in build.lists)
 
     def _of(self, path: str) -> Making | None:
         root = self._project.by_path[path].root if path in self._project.by_path else ""
@@ -98,7 +104,7 @@ class Builds:
             files = self._files(file.path, group)
             if files or own:
                 making = self._making(own) if own else Making(is_open=True)
-                yield _Build(file.root, files or None, making)
+                yield _Build(file.root, files or None, making, tuple(own))
         rest = [gate for gate in lists if id(gate) not in used]
         if rest:
             yield _Build(file.root, None, self._making(rest))

@@ -53,9 +53,12 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     told = [c for c in cases if _is_told(c, settings)]
     bench = _Bench(project, selection, settings, catalog, pairs, Recogniser(catalog), Builds(project, catalog))
     lists = [c for c in told if c.gate.kind in _CLOSE]  # what they compile is judged by whether they stay
-    listed = {id(c): bench.outcome(c, frozenset()) for c in lists}
-    left = frozenset(key for key, outcome in listed.items() if outcome.advised.advice is Advice.LEAVE)
-    outcomes = [o for o in (listed.get(id(c)) or bench.outcome(c, left) for c in told) if not _is_unreachable(o)]
+    listed = {id(c): bench.outcome(c, frozenset(), frozenset()) for c in lists}
+    left = frozenset(id(o.case.gate) for o in listed.values() if o.advised.advice is Advice.LEAVE)
+    shut = frozenset(id(c.gate) for c in lists if c.problem is Problem.EXCLUDED)
+    outcomes = [
+        o for o in (listed.get(id(c)) or bench.outcome(c, left, shut - left) for c in told) if not _is_unreachable(o)
+    ]
     rules = in_order(catalog.rules.values())
     made = findings(outcomes, rules)
     compiled = judge_libraries(facts, selection, catalog, rules, shows, made)
@@ -90,8 +93,11 @@ class _Bench:
     recogniser: Recogniser
     builds: Builds
 
-    def outcome(self, bare: Case, left: frozenset[int]) -> Outcome:
-        """What is decided about a case; `left` are the lists that shut the target out and are right as they are."""
+    def outcome(self, bare: Case, left: frozenset[int], to_open: frozenset[int]) -> Outcome:
+        """What is decided about a case; `left` are the lists that shut the target out and are right as they are.
+
+        Lists and `to_open`, those that are to be opened, are told by the id of their gate.
+        """
         pairs, project, selection, catalog = self.pairs, self.project, self.selection, self.catalog
         closers = pairs.closers.get(bare.gate.path, ())
         case = with_uses(bare, pairs)
@@ -109,8 +115,8 @@ class _Bench:
             intent=intent_of(case, today, selection, catalog.universe),
             pairs=pairs.of(bare),
             routed=id(bare) in pairs.routed,
-            unbuilt=bool(closers) and all(id(closer) in left for closer in closers),
-            to_open=any(id(closer) not in left for closer in closers),
+            unbuilt=bool(closers) and all(id(closer.gate) in left for closer in closers),
+            to_open=self._is_to_open(bare, to_open),
             making=self._making(bare),
             selection=selection,
             catalog=catalog,
@@ -121,6 +127,13 @@ class _Bench:
         )
         advised = advise(weighed)
         return Outcome(weighed, advised, risk(weighed, advised, evidence))
+
+    def _is_to_open(self, case: Case, to_open: frozenset[int]) -> bool:
+        """Whether a list of a build that compiles its file shuts the target out, and is to be opened."""
+        if case.problem is Problem.EXCLUDED or not to_open:
+            return False
+        closers = [closer.gate for closer in self.pairs.closers.get(case.gate.path, ())]
+        return any(id(gate) in to_open for gate in self.builds.lists(case.gate.path) or closers)
 
     def _making(self, case: Case) -> Making | None:
         """What the scanned builds make of the source in which code does harm, or would."""

@@ -205,18 +205,38 @@ _OLDEST = 75  # that nvcc 13 compiles for
 
 
 def _for_one_chip(weighed: Weighed) -> bool:
-    """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family."""
+    """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family.
+
+    The rows of a table have to be about one and the same.
+    """
     shut, gate = weighed.case.shut, weighed.case.gate
-    if shut is None or gate.kind in LISTS:
+    if shut is None or (gate.kind in LISTS and gate.kind is not Kind.TABLE):
         return False
     universe, own = weighed.catalog.universe, weighed.selection.sm
     related = any(variant.suffix == "f" for variant in universe.variants(own))  # chips of major 8 share no instructions
     kin = {own, *weighed.catalog.architectures[own].family} if related else {own}
-    for branch in (shut.missed, *(branch for branch in shut.others if branch.conditional)):
-        named = universe.sms((branch.own or branch.yes) & universe.device)
-        if len(named) != 1 or named & kin:
-            return False
-    return True
+    missed = (shut.missed, *(branch for branch in shut.others if branch.conditional))
+    named = [universe.sms((branch.own or branch.yes) & universe.device) for branch in missed]
+    if gate.kind is Kind.TABLE and len(frozenset().union(*named)) != 1:
+        return False  # a row for each chip is no choice for one
+    return all(len(chips) == 1 and not chips & kin for chips in named)
+
+
+def _is_one_more_step(weighed: Weighed) -> bool:
+    """Whether chips get something done besides, and what follows is for all: an `if` without an else, and no choice.
+
+    To pick a name, a number or a truth value is to choose; to make something, or to call, is a step.
+    """
+    shut, gate = weighed.case.shut, weighed.case.gate
+    if shut is None or gate.kind is not Kind.IF or gate.layer is not Layer.PYTHON or len(gate.arms) != 1:
+        return False
+    theirs = shut.missed.effect
+    made = theirs.does is Does.ASSIGNS and _MADE.search(theirs.value or "") is not None
+    called = theirs.does is Does.WORK and not theirs.value
+    return shut.gets.effect.does is Does.NOTHING and (made or called)
+
+
+_MADE = re.compile(r"[(\[{]")  # a call, or something put together
 
 
 def _is_ladder(weighed: Weighed) -> bool:
@@ -246,6 +266,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "less-memory": _has_less_memory,
     "one-chip": _for_one_chip,
     "ladder": _is_ladder,
+    "one-more-step": _is_one_more_step,
     "no-branch": _no_branch,
     "refused-by-toolkit": lambda weighed: weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED,
     "desktop-code": lambda w: str(w.selection.sm) in (w.case.gate.note("tegra") or "").split(),

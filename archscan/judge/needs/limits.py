@@ -162,16 +162,13 @@ def _columns(text: str | None) -> dict[str, int]:
     value = constant(text)
     if value is not None:
         return {"": value}
-    try:
-        node = ast.parse((text or "").strip(), mode="eval").body if len(text or "") < _LONGEST else None
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    named = [(k.arg or "", k.value) for k in node.keywords] if isinstance(node, ast.Call) else []
-    found = ((name, constant(ast.unparse(part))) for name, part in named)
-    return {name: value for name, value in found if name and value is not None}
+    record = _RECORD.match(text or "")
+    found = ((name, constant(part)) for name, part in (_FIELD.findall(text or "") if record else ()))
+    return {name: value for name, value in found if value is not None}
 
 
-_LONGEST = 1000
+_RECORD = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*\(")  # as it is shown it may be cut
+_FIELD = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d[\d\s*+]*?)\s*(?=[,)])")
 
 
 _ROW = re.compile(r"\{\s*(\d{2,4})\s*,\s*([^{},]+?)\s*\}")
