@@ -22,6 +22,7 @@ from typing import Any
 from archscan import __version__, sealed
 from archscan.directories import cache_directory
 from archscan.model.facts import FileFacts
+from archscan.model.reads import Basis
 from archscan.model.settings import ScanSettings
 from archscan.sources import Stamp, Unread
 from archscan.sources.listing import RACY_NS
@@ -99,6 +100,7 @@ class Part:
 
     digest: bytes  # of the contents and places of the files that it is about
     files: tuple[FileFacts, ...]
+    bases: tuple[Basis | None, ...] = ()  # of each file; None = its facts hang on the whole tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,11 @@ from archscan.errors import internal
 from archscan.frontends import registry
 from archscan.frontends.protocol import Context, FrontEnd, facts_of, located, silent
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
+from archscan.model.reads import Basis, Reads
 from archscan.quick import quicken
 from archscan.sealed import plain
 from archscan.sources import Unread, read
+from archscan.standing import Standing, shared
 from archscan.workers import Died, Forks, Here, Mapper, Shipped
 
 Task = TypeVar("Task", bound=NamedTuple)
@@ -54,6 +56,21 @@ class _Project:
     linked: Mapping[str, tuple[FrontEnd, _Linked]]  # by the front end's name
 
 
+class _Due(NamedTuple):
+    """A front end that has to say something again, and what it said before."""
+
+    end: FrontEnd
+    mine: list[Indexed]  # the files that it has an index of
+    before: Part | None
+
+
+class _Told(NamedTuple):
+    """The facts of a file, and what was read for them; None where that is not known."""
+
+    facts: FileFacts
+    reads: Reads | None = None
+
+
 class _Judging(NamedTuple):
     """The gates of one file, in one front end, still to be found."""
 
@@ -76,21 +93,21 @@ def index(
 def gates(
     indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int, kept: Mapping[str, Part]
 ) -> dict[str, Part]:
-    """What each front end says of the files that it found worth an index; parts of `kept` that still hold stay."""
+    """What each front end says of the files that it found worth an index; what of `kept` still holds stays."""
     _quicken(indexed)
     found: dict[str, Part] = {}
-    due: list[tuple[FrontEnd, bytes, list[Indexed]]] = []
+    due: list[_Due] = []
     for end in registry.front_ends(context.settings.layers, (one.path for one in indexed)):
         mine = [one for one in indexed if any(name == end.name for name, _ in one.indexes)]
         digest = _about(mine)
-        if end.name in kept and kept[end.name].digest == digest:
-            found[end.name] = kept[end.name]
+        before = kept.get(end.name)
+        if before is not None and before.digest == digest:
+            found[end.name] = before
         else:
             found[end.name] = Part(digest, ())
-            due.append((end, digest, mine))
-    facts = _gates([(end, mine) for end, _, mine in due], context, mapper, parts)
-    for end, digest, mine in due:
-        found[end.name] = Part(digest, tuple(next(facts) for _ in mine))
+            due.append(_Due(end, mine, before))
+    for one, (files, bases) in zip(due, _gates(due, context, mapper, parts), strict=True):
+        found[one.end.name] = replace(found[one.end.name], files=files, bases=bases)
     return found
 
 
@@ -105,10 +122,12 @@ _FEW = 16  # files
 
 def _about(indexed: Iterable[Indexed]) -> bytes:
     """What stands for these files: their contents and where they lie."""
-    digest = hashlib.sha256()
-    for one in indexed:
-        digest.update(repr(one.outcome).encode("utf-8", "surrogatepass") + one.digest)
-    return digest.digest()
+    return hashlib.sha256(b"".join(map(_stands_for, indexed))).digest()
+
+
+def _stands_for(one: Indexed) -> bytes:
+    """What stands for one file: its content and where it lies."""
+    return hashlib.sha256(repr(one.outcome).encode("utf-8", "surrogatepass") + one.digest).digest()
 
 
 def _blob(one: Indexed, end: FrontEnd) -> bytes:
@@ -122,28 +141,49 @@ def _index(one: Indexed, end: FrontEnd) -> Any:
 
 
 def _gates(
-    work: Sequence[tuple[FrontEnd, list[Indexed]]], context: Context, mapper: Mapper, parts: int
-) -> Iterator[FileFacts]:
-    """The facts of all files of each front end, in order."""
+    work: Sequence[_Due], context: Context, mapper: Mapper, parts: int
+) -> list[tuple[tuple[FileFacts, ...], tuple[Basis | None, ...]]]:
+    """The facts of all files of each front end, in order, and what they rest on."""
     linked: dict[str, tuple[FrontEnd, _Linked]] = {}
     chunks: list[list[_Judging]] = []
-    for end, mine in (one for one in work if one[0].joins):
+    standing: dict[str, Standing] = {}
+    stay: dict[tuple[str, str], tuple[FileFacts, Basis]] = {}
+    for end, mine, before in (one for one in work if one.end.joins):
         link = partial(_link, mine, end, context)
         # Linking leaves a heap of holes behind, and every fork would copy some of it.
         linked[end.name] = (end, mapper.apart(link) if isinstance(mapper, Forks) else link())
-        tasks = [_Judging(end.name, one._replace(indexes=((end.name, _blob(one, end)),))) for one in mine]
-        chunks += _chunks(tasks, parts, [len(_blob(one, end)) for one in mine])
+        if hasattr(end, "reads") and context.settings.use_cache:
+            files = {one.path: _stands_for(one) for one in mine}
+            earlier = Standing(end, linked[end.name][1].project, files, before)
+            stay |= {(end.name, one.path): held for one in mine if (held := earlier.of(one.path)) is not None}
+            standing[end.name] = earlier
+        left = [one for one in mine if (end.name, one.path) not in stay]
+        tasks = [_Judging(end.name, one._replace(indexes=((end.name, _blob(one, end)),))) for one in left]
+        chunks += _chunks(tasks, parts, [len(_blob(one, end)) for one in left])
     work_on = _gates_here if isinstance(mapper, Here) else _gates_chunk
     answers = _spread(mapper, partial(work_on, Shipped(_Project(context, linked))), chunks)
     # Objects made while processes that share this heap are at work would be copied into each of them.
     packed = iter(list(answers))
-    for end, mine in work:
-        for one in mine:
-            found = next(packed) if end.joins else None
-            if isinstance(found, Died):
-                yield _lost(one, found)
-            else:
-                yield _placed(_index(one, end), one) if found is None else _unpacked(found)
+    found = []
+    for end, mine, _ in work:
+        now = standing.get(end.name)
+        told = [stay.get((end.name, one.path)) or _taken(one, end, packed, now) for one in mine]
+        bases = shared(basis for _, basis in told) if now is not None else ()
+        found.append((tuple(facts for facts, _ in told), bases))
+    return found
+
+
+def _taken(
+    one: Indexed, end: FrontEnd, packed: Iterator[Any], standing: Standing | None
+) -> tuple[FileFacts, Basis | None]:
+    """The next of the answers, for this file, and what it rests on."""
+    if not end.joins:
+        return _placed(_index(one, end), one), None
+    answer = next(packed)
+    if isinstance(answer, Died):
+        return _lost(one, answer), None
+    told = _unpacked(answer)
+    return told.facts, standing.basis(one.path, told.reads) if standing is not None else None
 
 
 def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> _Linked:
@@ -219,28 +259,30 @@ def _index_one(source: Source, digest: bytes, ends: Sequence[FrontEnd], context:
 
 
 def _gates_chunk(shipped: Shipped[_Project], chunk: Sequence[_Judging]) -> list[bytes]:
-    """The facts of the files of a chunk, packed."""
-    return [pickle.dumps(facts, pickle.HIGHEST_PROTOCOL) for facts in _gates_here(shipped, chunk)]
+    """What is told of the files of a chunk, packed."""
+    return [pickle.dumps(told, pickle.HIGHEST_PROTOCOL) for told in _gates_here(shipped, chunk)]
 
 
-def _gates_here(shipped: Shipped[_Project], chunk: Sequence[_Judging]) -> list[FileFacts]:
-    """The facts of the files of a chunk."""
-    return [_facts(*task, shipped.value) for task in chunk]
+def _gates_here(shipped: Shipped[_Project], chunk: Sequence[_Judging]) -> list[_Told]:
+    """What is told of the files of a chunk."""
+    return [_told(*task, shipped.value) for task in chunk]
 
 
-def _unpacked(facts: bytes | FileFacts) -> FileFacts:
-    """The facts of a file that another process may have packed."""
-    found: FileFacts = pickle.loads(facts) if isinstance(facts, bytes) else facts
+def _unpacked(told: bytes | _Told) -> _Told:
+    """What is told of a file, which another process may have packed."""
+    found: _Told = pickle.loads(told) if isinstance(told, bytes) else told
     return found
 
 
-def _facts(name: str, one: Indexed, project: _Project) -> FileFacts:
+def _told(name: str, one: Indexed, project: _Project) -> _Told:
     end, linked = project.linked[name]
     if one.path in linked.failed:
-        return _placed(FileFacts(one.path, one.size, problems=(linked.failed[one.path],), lost=True), one)
+        return _Told(_placed(FileFacts(one.path, one.size, problems=(linked.failed[one.path],), lost=True), one))
     if one.path in silent(linked.project):
-        return _placed(FileFacts(one.path, one.size), one)
-    return _placed(facts_of(one.path, end, _index(one, end), linked.project, project.context), one)
+        return _Told(_placed(FileFacts(one.path, one.size), one))
+    found = _placed(facts_of(one.path, end, _index(one, end), linked.project, project.context), one)
+    reads = getattr(end, "reads", None) if project.context.settings.use_cache and not found.lost else None
+    return _Told(found, reads(one.path, linked.project) if reads is not None else None)
 
 
 def _placed(facts: FileFacts, one: Indexed) -> FileFacts:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from archscan.catalog.types import Catalog
 from archscan.errors import internal
 from archscan.model.facts import FileFacts, Source
+from archscan.model.reads import Question, Reads
 from archscan.model.settings import ScanSettings
 
 
@@ -49,6 +50,18 @@ class FrontEnd(Protocol):
     def link(self, indexes: Mapping[str, Any], context: Context) -> Any: ...
 
     def gates(self, index: Any, project: Any, context: Context) -> FileFacts: ...
+
+
+class Tracing(Protocol):
+    """A front end that says what it read for a file: what it found stays while all that is as it was."""
+
+    def reads(self, path: str, project: Any) -> Reads:
+        """What `gates` read of the linked project for a file whose facts this very project object was asked for."""
+        ...
+
+    def answer(self, question: Question, project: Any) -> object:
+        """What a linked project says to a question of `reads`: values whose `repr` tells them apart."""
+        ...
 
 
 def located(index: Any, disk: str) -> Any:

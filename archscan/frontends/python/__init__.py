@@ -28,6 +28,7 @@ from archscan.frontends.python.source.triggers import (
 )
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Origin, Source
+from archscan.model.reads import Question, Reads
 from archscan.sources.text import Text
 
 
@@ -120,6 +121,33 @@ class PythonFrontEnd:
             problems=made.problems,
             suppressions=suppressions(data),
         )
+
+    def reads(self, path: str, project: PythonProject) -> Reads:
+        """The modules that its evaluation led to and what it asked of all of them; of most files only who asks."""
+        module = project.interpreter.graph.modules[path]
+        index = module.index
+        if not (index.triggers or index.deciding or index.overlong or index.flags or index.mentions & project.asks):
+            return Reads(asked=frozenset({("asked", path)}))
+        found = project.interpreter.graph.traces.reads(path)
+        return replace(found, asked=found.asked | {("modules",), ("asks",), ("classes",)})
+
+    def answer(self, question: Question, project: PythonProject) -> object:
+        """What all modules together say: names in order, or the paths of those that do."""
+        modules = project.interpreter.graph.modules
+        match question:
+            case ("asked", path):
+                return sorted(modules[path].index.mentions & project.asks)
+            case ("modules",):
+                return sorted((path, module.index.top) for path, module in modules.items())
+            case ("asks",):
+                return sorted(project.asks)
+            case ("classes",):
+                return sorted(project.interpreter.classes)
+            case ("users", name):
+                return sorted(project.users.get(name, ()))
+            case ("holders", name):
+                return sorted(path for path, module in modules.items() if name in module.index.holders)
+        raise ValueError(question)
 
 
 def _top(source: Source) -> str:

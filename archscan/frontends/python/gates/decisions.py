@@ -165,7 +165,7 @@ def visit_assignment(scan: ModulePass, path: list[Node]) -> None:
     related = tuple(scan.interpreter.trace)
     names = [text(n) for n in (operands(left) if left.type.endswith(("_list", "_pattern")) else [left])]
     uses = [place for name in names for place in scan.spread_name(name, node, path)]
-    if not _is_condition(inner(right)) or any(scan.users.get(n, frozenset()) - {scan.module.path} for n in names):
+    if not _is_condition(inner(right)) or any(scan.users_of(n) - {scan.module.path} for n in names):
         return
     if not uses:
         _flag_gate(scan, path, value, related)

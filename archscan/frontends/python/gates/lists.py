@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -332,18 +333,20 @@ def layer_of_call(scan: ModulePass, call: Node, path: list[Node]) -> Layer:
 def raise_in(scan: ModulePass, name: str, parameter: str) -> Raise | None:
     """The raise of the scanned function of that name, found by name alone."""
     key = ("raise", name, parameter)
-    memo = scan.interpreter.graph.memo
+    graph = scan.interpreter.graph
+    memo = graph.memo
     if key not in memo:
-        memo[key] = _search_raise(scan, name, parameter)
-    found: Raise | None = memo[key]
+        holders = [module for module in graph.modules.values() if name in module.index.holders]
+        memo[key] = _search_raise(holders, name, parameter), [module.path for module in holders]
+    found: Raise | None
+    found, searched = memo[key]
+    graph.traces.searched(scan.module, ("holders", name), searched)
     return found
 
 
-def _search_raise(scan: ModulePass, name: str, parameter: str) -> Raise | None:
+def _search_raise(holders: Iterable[Module], name: str, parameter: str) -> Raise | None:
     pattern = re.compile(rb"^[ \t]*def " + re.escape(name.encode()) + rb"\b", re.MULTILINE)
-    for module in scan.interpreter.graph.modules.values():
-        if name not in module.index.holders:
-            continue
+    for module in holders:
         match = pattern.search(module.data)
         if match is None:
             continue

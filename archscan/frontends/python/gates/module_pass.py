@@ -120,9 +120,14 @@ class ModulePass:
             if (is_flag or not self._is_used_elsewhere(function)) and not any(line in lines for line in told):
                 add()
 
+    def users_of(self, name: str) -> frozenset[str]:
+        """The modules that mention a name."""
+        self.interpreter.graph.traces.searched(self.module, ("users", name), ())
+        return self.users.get(name, frozenset())
+
     def _is_used_elsewhere(self, function: Node) -> bool:
         name = child(function, "name")
-        users = self.users.get(text(name), frozenset()) if name is not None else frozenset()
+        users = self.users_of(text(name)) if name is not None else frozenset()
         return not self._class_around(function) and bool(users - {self.module.path})
 
     def _push(self, offsets: Iterable[int]) -> None:

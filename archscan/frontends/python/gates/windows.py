@@ -81,9 +81,11 @@ def _method_reader(scan: ModulePass, name: str) -> tuple[Effect, tuple[Related, 
     """What the code does that compares what a method of that name returns, and refuses."""
     memo = scan.interpreter.graph.memo
     key = ("reader", name)
+    users = scan.users_of(name)
+    scan.interpreter.graph.traces.searched(scan.module, ("users", name), users, evaluated=True)
     if key not in memo:
         modules = scan.interpreter.graph.modules
-        found = (_refusing_test(scan, modules[path], name) for path in sorted(scan.users.get(name, ())))
+        found = (_refusing_test(scan, modules[path], name) for path in sorted(users))
         memo[key] = next((one for one in found if one is not None), None)
     return memo[key]  # type: ignore[no-any-return]
 

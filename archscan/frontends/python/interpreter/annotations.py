@@ -94,13 +94,14 @@ def _is_pair(cls: ClassV) -> bool:
 
 
 def _has_heirs(interpreter: Interpreter, cls: ClassV) -> bool:
-    memo = interpreter.graph.memo
+    graph = interpreter.graph
+    memo = graph.memo
     key = ("heirs", cls.module.path, cls.name)
     if key not in memo:
+        mentioning = [m for m in graph.modules.values() if m is cls.module or cls.name in m.index.mentions]
         derives = re.compile(rb"^[ \t]*class\s+\w+\s*\([^)]*\b" + re.escape(cls.name.encode()) + rb"\b", re.MULTILINE)
-        memo[key] = any(
-            derives.search(module.data) is not None
-            for module in interpreter.graph.modules.values()
-            if module is cls.module or cls.name in module.index.mentions
-        )
-    return bool(memo[key])
+        found = any(derives.search(module.data) is not None for module in mentioning)
+        memo[key] = found, [module.path for module in mentioning]
+    has, searched = memo[key]
+    graph.traces.searched(cls.module, ("users", cls.name), searched)
+    return bool(has)

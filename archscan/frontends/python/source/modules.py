@@ -15,6 +15,7 @@ from archscan.frontends.python.source.scopes import Scope
 from archscan.frontends.python.source.segments import Cut, Piece, cut
 from archscan.frontends.python.source.syntax import Pieces, parse, path_to
 from archscan.model.facts import Origin
+from archscan.model.reads import Question, Reads
 from archscan.sources.lines import matches
 from archscan.sources.text import Changed, Text
 
@@ -228,12 +229,47 @@ def _class_body(root: Node) -> Node | None:
     return None
 
 
+class Traces:
+    """Where the evaluation of each module led: what is found for a file rests on all that it led to.
+
+    A value of another module is only had by way of an import, or of a search over all modules, so that what is
+    remembered of a module rests on what that one led to. Notes are never dropped: what is remembered may be old.
+    """
+
+    def __init__(self) -> None:
+        self._led: dict[str, set[str]] = {}  # module -> modules that were evaluated for it
+        self._texts: dict[str, set[str]] = {}  # module -> files that were searched for it
+        self._asked: dict[str, set[Question]] = {}  # module -> what was asked of all modules together
+
+    def went(self, importer: Module, found: Module | None) -> Module | None:
+        """Notes that an import led to a module."""
+        if found is not None and found is not importer:
+            self._led.setdefault(importer.path, set()).add(found.path)
+        return found
+
+    def searched(self, module: Module, question: Question, paths: Iterable[str], evaluated: bool = False) -> None:
+        """Notes that a module asked for something in these files."""
+        self._asked.setdefault(module.path, set()).add(question)
+        (self._led if evaluated else self._texts).setdefault(module.path, set()).update(paths)
+
+    def reads(self, path: str) -> Reads:
+        """All that the facts of a module may rest on."""
+        led, queue = {path}, [path]
+        for one in queue:
+            more = self._led.get(one, set()) - led
+            led |= more
+            queue += more
+        texts = led.union(*(self._texts.get(one, ()) for one in led)) - {path}
+        return Reads(frozenset(texts), frozenset(q for one in led for q in self._asked.get(one, ())))
+
+
 class Graph:
     """All scanned modules, found by what import statements say."""
 
     def __init__(self, indexes: Iterable[PythonIndex]) -> None:
         self.modules = {index.path: Module(index) for index in indexes}
         self.memo: dict[object, Any] = {}
+        self.traces = Traces()
         self._tops = {m.index.top for m in self.modules.values() if m.index.top}
 
     def at(self, dotted: str, base: str) -> Module | None:
@@ -251,7 +287,7 @@ class Graph:
         key = ("absolute", dotted, folder)
         if key not in self.memo:
             self.memo[key] = self._absolute(dotted, folder)
-        return self.memo[key]  # type: ignore[no-any-return]
+        return self.traces.went(importer, self.memo[key])
 
     def _absolute(self, dotted: str, folder: str) -> Module | None:
         while True:
@@ -273,7 +309,7 @@ class Graph:
         key = ("relative", level, dotted, posixpath.dirname(importer.path))
         if key not in self.memo:
             self.memo[key] = self.at(dotted, self.relative_base(level, importer))
-        return self.memo[key]  # type: ignore[no-any-return]
+        return self.traces.went(importer, self.memo[key])
 
     def relative_base(self, level: int, importer: Module) -> str:
         folder = posixpath.dirname(importer.path)

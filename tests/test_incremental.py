@@ -1,0 +1,275 @@
+"""A scan that keeps what earlier scans of the same place found says the same as one that keeps nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from archscan import pipeline
+from archscan.catalog import load
+from archscan.catalog.targets import select
+from archscan.frontends.python import PythonFrontEnd
+from archscan.model.facts import Facts
+from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.reporting import render
+from archscan.reporting.options import RenderOptions
+
+CATALOG = load()
+FIXTURES = Path(__file__).parent / "fixtures"
+CORPORA = os.environ.get("ARCHSCAN_CORPORA")
+_KINDS = {".py", ".cu", ".cuh", ".h", ".hpp", ".txt", ".cmake", ".inl"}
+
+MODULES = {
+    "pkg/__init__.py": "from .arch import is_new\nfrom . import lists\n",
+    "pkg/arch.py": """import torch
+from functools import lru_cache
+from .bounds import LOWEST
+
+@lru_cache
+def major():
+    return torch.cuda.get_device_capability()[0]
+
+def is_new():
+    return major() >= LOWEST
+
+def checked(majors):
+    if major() not in majors:
+        raise RuntimeError("not for this GPU")
+""",
+    "pkg/bounds.py": "from .numbers import TEN\n\nLOWEST = TEN\nSUPPORTED = [9, 10]\n",
+    "pkg/numbers.py": "NINE = 9\nTEN = 10\n",
+    "pkg/lists.py": """from .arch import checked, major
+from .bounds import SUPPORTED
+
+def run(x):
+    checked(majors=[8, 9])
+    if major() in SUPPORTED:
+        return fast(x)
+    return slow(x)
+""",
+    "pkg/kinds.py": """import torch
+
+class Kind:
+    @classmethod
+    def get_min_capability(cls):
+        return 90
+
+    def fits(self):
+        return torch.cuda.get_device_capability() == (9, 0)
+""",
+    "pkg/more.py": """from .kinds import Kind
+from pkg.arch import is_new
+
+class Special(Kind):
+    @classmethod
+    def get_min_capability(cls):
+        return 100
+
+def choose(kind: Kind, capability):
+    if capability < kind.get_min_capability():
+        raise ValueError("too old")
+    if is_new():
+        return kind.fits()
+    return None
+""",
+    "pkg/star.py": "from .arch import *\n\ndef go():\n    if is_new():\n        return 1\n    return 2\n",
+}
+SOURCES = {
+    "csrc/config.h": "#pragma once\n#if __CUDA_ARCH__ >= 900\n#define HAS_TMA 1\n#endif\n",
+    "csrc/common.cuh": """#pragma once
+#include "config.h"
+#ifdef HAS_TMA
+#define FAST_COPY 1
+#endif
+__device__ inline void copy(int* x) {
+  asm volatile("cp.async.bulk.commit_group;");
+}
+inline int sm_version() { cudaDeviceProp p; cudaGetDeviceProperties(&p, 0); return p.major * 10 + p.minor; }
+""",
+    "csrc/kernel.cu": """#include "common.cuh"
+__global__ void kernel(int* x) {
+#if defined(FAST_COPY)
+  copy(x);
+#else
+  __trap();
+#endif
+}
+void launch(int* x) {
+  if (sm_version() >= 90 && sm_version() < 120) {
+    kernel<<<1, 1>>>(x);
+  }
+}
+""",
+    "csrc/other.cu": """#include "common.cuh"
+__global__ void other(int* x) {
+#if __CUDA_ARCH__ >= 800
+  copy(x);
+#endif
+#ifdef HAS_TMA
+  x[0] = 1;
+#endif
+}
+""",
+    "CMakeLists.txt": 'set(ARCHS "80;90a")\ncuda_archs(ARCHS "9.0a" OUT)\n',
+}
+
+
+def project(root: Path) -> Path:
+    """Modules and sources that ask each other, and those of some fixtures beside them."""
+    for name, text in {**MODULES, **SOURCES}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    for folder in sorted(FIXTURES.iterdir())[::9]:
+        for file in folder.rglob("*"):
+            if file.suffix in _KINDS and not file.name.startswith("expected"):
+                at = root / "cases" / folder.name / file.relative_to(folder)
+                at.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, at)
+    return root
+
+
+def _commented(file: Path, text: str, _: random.Random) -> str:
+    mark = "#" if file.suffix in (".py", ".txt", ".cmake") else "//"
+    return f"{mark} a comment\n{text}"
+
+
+def _without_a_line(_: Path, text: str, rng: random.Random) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if line != rng.choice(lines)) if lines else text
+
+
+def _with_a_line_twice(_: Path, text: str, rng: random.Random) -> str:
+    lines = text.splitlines(keepends=True)
+    at = rng.randrange(len(lines)) if lines else 0
+    return "".join([*lines[:at], *lines[at : at + 1], *lines[at:]])
+
+
+def _other_number(_: Path, text: str, rng: random.Random) -> str:
+    numbers = list(re.finditer(r"(?<![\w.])(?:8|9|10|12|80|90|100|120|800|900|1000|1200)(?![\w.])", text))
+    if not numbers:
+        return text
+    found = rng.choice(numbers)
+    return text[: found.start()] + rng.choice(["8", "9", "10", "90", "100", "900", "1200"]) + text[found.end() :]
+
+
+def _other_name(_: Path, text: str, rng: random.Random) -> str:
+    """A name of the text becomes another of it: definitions go away, imports break or lead elsewhere."""
+    names = sorted(set(re.findall(r"[A-Za-z_]\w{3,}", text)))
+    if len(names) < 2:
+        return text
+    old, new = rng.sample(names, 2)
+    return re.sub(rf"\b{old}\b", new, text, count=rng.choice([0, 1]))
+
+
+EDITS: tuple[Callable[[Path, str, random.Random], str], ...] = (
+    _commented,
+    _without_a_line,
+    _with_a_line_twice,
+    _other_number,
+    _other_number,
+    _other_name,
+)
+
+
+def edit(tree: Path, rng: random.Random, originals: dict[Path, bytes]) -> str:
+    """Changes, removes, adds or brings back a file; what was done."""
+    files = sorted(path for path in tree.rglob("*") if path.suffix in _KINDS)
+    file = rng.choice(files)
+    gone = sorted(path for path in originals if not path.exists())
+    what = rng.random()
+    if what < 0.08 and len(files) > 4:
+        file.unlink()
+        return f"removed {file}"
+    if what < 0.16 and gone:
+        back = rng.choice(gone)
+        back.write_bytes(originals[back])
+        return f"brought back {back}"
+    if what < 0.22:
+        copy = file.with_name(f"copy_of_{file.name}")
+        shutil.copy(file, copy)
+        return f"copied {file}"
+    change = rng.choice(EDITS)
+    text = file.read_bytes().decode("latin-1")
+    file.write_bytes(change(file, text, rng).encode("latin-1"))
+    return f"{change.__name__.strip('_')} {file}"
+
+
+def scanned(tree: Path, use_cache: bool, jobs: int = 1) -> Facts:
+    return pipeline.scan([str(tree)], CATALOG, ScanSettings(use_cache=use_cache, jobs=jobs))
+
+
+def written(facts: Facts) -> str:
+    """The whole JSON document, every gate in it."""
+    report = pipeline.report(facts, select("sm120", CATALOG), CATALOG, JudgeSettings())
+    return render(report, "json", RenderOptions(rules=CATALOG.rules, all_gates=True))
+
+
+def assert_equal_over_edits(tree: Path, seed: int, edits: int, jobs: int = 1) -> None:
+    rng = random.Random(seed)
+    originals = {path: path.read_bytes() for path in tree.rglob("*") if path.suffix in _KINDS}
+    scanned(tree, True, jobs)
+    for number in range(edits):
+        done = edit(tree, rng, originals)
+        kept, cold = scanned(tree, True, jobs), scanned(tree, False, jobs)
+        differing = [one.path for one, other in zip(kept.files, cold.files, strict=False) if one != other]
+        assert not differing, f"edit {number} of seed {seed}, {done}"
+        assert written(kept) == written(cold), f"edit {number} of seed {seed}, {done}"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_edits_of_a_small_project(seed: int, tmp_path: Path) -> None:
+    assert_equal_over_edits(project(tmp_path), seed, 25)
+
+
+def test_over_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from archscan import engine
+
+    monkeypatch.setattr(engine, "_ALONE", 0)
+    assert_equal_over_edits(project(tmp_path), 7, 6, jobs=2)
+
+
+class Asked:
+    """Which modules were evaluated."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.paths: list[str] = []
+        real = PythonFrontEnd.gates
+
+        def gates(end, index, project, context):  # type: ignore[no-untyped-def]
+            self.paths.append(index.path)
+            return real(end, index, project, context)
+
+        monkeypatch.setattr(PythonFrontEnd, "gates", gates)
+
+    def after(self, tree: Path) -> set[str]:
+        self.paths.clear()
+        scanned(tree, True)
+        return {path for path in self.paths if path.startswith("pkg/")}
+
+
+def test_only_modules_that_read_it_are_evaluated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = project(tmp_path)
+    asked = Asked(monkeypatch)
+    assert len(asked.after(tree)) == len(MODULES)
+    assert asked.after(tree) == set()
+    # a module that nobody imports
+    (tree / "pkg/star.py").write_text(MODULES["pkg/star.py"] + "\n# a comment\n")
+    assert asked.after(tree) == {"pkg/star.py"}
+    # the bound behind a predicate of another module: whoever asks the predicate, and no list of plain numbers
+    (tree / "pkg/numbers.py").write_text("NINE = 9\nTEN = 11\n")
+    assert asked.after(tree) == {f"pkg/{name}.py" for name in ("numbers", "arch", "more", "lists")}
+
+
+@pytest.mark.corpora
+@pytest.mark.skipif(not CORPORA, reason="needs the real packages: set ARCHSCAN_CORPORA")
+@pytest.mark.skipif(not os.environ.get("ARCHSCAN_SLOW"), reason="takes minutes: set ARCHSCAN_SLOW")
+def test_random_edits_of_a_real_package(tmp_path: Path) -> None:
+    tree = tmp_path / "flashinfer"
+    shutil.copytree(Path(str(CORPORA)) / "flashinfer-0.6.2", tree)
+    assert_equal_over_edits(tree, 0, 30)
