@@ -14,6 +14,7 @@ import pytest
 from archscan import pipeline
 from archscan.catalog import load
 from archscan.catalog.targets import select
+from archscan.frontends.cuda import CudaFrontEnd
 from archscan.frontends.python import PythonFrontEnd
 from archscan.model.facts import Facts
 from archscan.model.settings import JudgeSettings, ScanSettings
@@ -235,27 +236,28 @@ def test_over_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class Asked:
-    """Which modules were evaluated."""
+    """Which files were evaluated by a front end."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, end: type, folder: str) -> None:
         self.paths: list[str] = []
-        real = PythonFrontEnd.gates
+        self.folder = folder
+        real = end.gates  # type: ignore[attr-defined]
 
         def gates(end, index, project, context):  # type: ignore[no-untyped-def]
             self.paths.append(index.path)
             return real(end, index, project, context)
 
-        monkeypatch.setattr(PythonFrontEnd, "gates", gates)
+        monkeypatch.setattr(end, "gates", gates)
 
     def after(self, tree: Path) -> set[str]:
         self.paths.clear()
         scanned(tree, True)
-        return {path for path in self.paths if path.startswith("pkg/")}
+        return {path for path in self.paths if path.startswith(self.folder)}
 
 
 def test_only_modules_that_read_it_are_evaluated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = project(tmp_path)
-    asked = Asked(monkeypatch)
+    asked = Asked(monkeypatch, PythonFrontEnd, "pkg/")
     assert len(asked.after(tree)) == len(MODULES)
     assert asked.after(tree) == set()
     # a module that nobody imports
@@ -264,6 +266,22 @@ def test_only_modules_that_read_it_are_evaluated_again(tmp_path: Path, monkeypat
     # the bound behind a predicate of another module: whoever asks the predicate, and no list of plain numbers
     (tree / "pkg/numbers.py").write_text("NINE = 9\nTEN = 11\n")
     assert asked.after(tree) == {f"pkg/{name}.py" for name in ("numbers", "arch", "more", "lists")}
+
+
+def test_only_sources_that_read_it_are_evaluated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = project(tmp_path)
+    asked = Asked(monkeypatch, CudaFrontEnd, "csrc/")
+    every = {name for name in SOURCES if name.startswith("csrc/")}
+    assert asked.after(tree) == every
+    assert asked.after(tree) == set()
+    (tree / "csrc/kernel.cu").write_text("// a comment\n" + SOURCES["csrc/kernel.cu"])
+    assert asked.after(tree) == {"csrc/kernel.cu"}
+    # what the macros of a header are decides the gates of those that include it, not of the one that tests no macro
+    (tree / "csrc/config.h").write_text(SOURCES["csrc/config.h"].replace("900", "1000"))
+    assert asked.after(tree) == every
+    # what a function does matters to its callers alone
+    (tree / "csrc/common.cuh").write_text(SOURCES["csrc/common.cuh"].replace("commit_group", "wait_group 0"))
+    assert asked.after(tree) == {"csrc/common.cuh", "csrc/kernel.cu", "csrc/other.cu"}
 
 
 @pytest.mark.corpora

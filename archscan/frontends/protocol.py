@@ -60,7 +60,7 @@ class Tracing(Protocol):
         ...
 
     def answer(self, question: Question, project: Any) -> object:
-        """What a linked project says to a question of `reads`: values whose `repr` tells them apart."""
+        """What a linked project says to a question of `reads`: values that tell answers apart."""
         ...
 
 

@@ -15,9 +15,11 @@ from archscan.frontends.cuda.preprocessor.environment import Compiler, ContextKe
 from archscan.frontends.cuda.preprocessor.gates import Features, directive_facts
 from archscan.frontends.cuda.preprocessor.index import DirectiveIndex, directive_index
 from archscan.frontends.cuda.preprocessor.project import MacroTable, link
+from archscan.frontends.cuda.seen import Seen
 from archscan.frontends.protocol import Context
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Origin, Source, Suppression, Undecided
+from archscan.model.reads import Question, Reads
 
 SUFFIXES = (
     ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".inc", ".ipp", ".tcc",
@@ -72,6 +74,7 @@ class CudaProject:
     macros: MacroTable
     host: HostProject
     silent: frozenset[str]  # files of which there is nothing to say
+    seen: Seen  # what is looked up in them
 
 
 class CudaFrontEnd:
@@ -100,14 +103,16 @@ class CudaFrontEnd:
         """The project's macros, and its host code."""
         tools = _tools(ContextKey(context))
         directives = {path: index.directives for path, index in indexes.items()}
-        macros = link(directives, tools.compiler, tools.evaluator)
+        seen = Seen()
+        macros = link(directives, tools.compiler, tools.evaluator, seen)
         hosts = {path: index.host for path, index in indexes.items() if index.host is not None}
-        host = host_link(hosts, context, macros.includes)
+        host = host_link(hosts, context, macros.includes, seen)
         silent = frozenset(path for path, one in indexes.items() if _is_silent(one, macros) and path not in host.again)
-        return CudaProject(macros, host, silent)
+        return CudaProject(macros, host, silent, seen)
 
     def gates(self, index: CudaIndex, project: CudaProject, context: Context) -> FileFacts:
         """The facts of one file."""
+        project.seen.clear()
         tools = _tools(ContextKey(context))
         asking = index.host is not None and (index.host.has_facts or index.path in project.host.again)
         hosting = index.host if asking else None
@@ -135,6 +140,29 @@ class CudaFrontEnd:
             suppressions=index.suppressions,
             problems=index.directives.problems,
         )
+
+    def reads(self, path: str, project: CudaProject) -> Reads:
+        """What the gates of the file that was asked for last rest on; what is not asked by name hangs together."""
+        found = project.seen.reads()
+        return Reads(found.files - {path}, found.asked | {("file", path), ("all",)})
+
+    def answer(self, question: Question, project: CudaProject) -> object:
+        """What all files together say: of a name or file, or all that is not asked by name."""
+        macros, host = project.macros, project.host
+        match question:
+            case ("all",):
+                compiled = sorted(host.compiled.items())
+                names = sorted(host.predicates), sorted(host.helpers), sorted(host.bearing or ())
+                return macros.said(), host.tests, compiled, names
+            case ("file", path):
+                return macros.said_of(path), path in host.again
+            case ("definers", name):
+                return macros.definers.get(name)
+            case ("sites", name):
+                return macros.sites.get(name)
+            case ("place", name):
+                return host.callables.places.get(name)
+        return host.said(question)
 
 
 def _is_template(path: str) -> bool:

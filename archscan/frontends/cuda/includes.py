@@ -39,6 +39,11 @@ class Includes:
         paths, mask = self._unscanned.get(include, (frozenset(), 0))
         return path in paths or bool(self._reach.get(path, 0) & mask)
 
+    def said(self) -> object:
+        """The whole graph: values that tell graphs apart."""
+        unscanned = sorted((name, sorted(paths), mask) for name, (paths, mask) in self._unscanned.items())
+        return list(self._bits), sorted(self._reach.items()), unscanned
+
 
 def resolved(written: Mapping[str, Sequence[str]]) -> dict[str, dict[str, list[str]]]:
     """Of every file the scanned files that its includes may mean; none for a header that was not scanned."""

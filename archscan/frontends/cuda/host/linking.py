@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from archscan.frontends.cuda.host.asking import SHORTEST, fingerprint, is_known
 from archscan.frontends.cuda.host.bearing import bearing
@@ -19,7 +20,9 @@ from archscan.frontends.cuda.host.traversal import deciding, may_answer, parts, 
 from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import NO_BASIS, Value, Verdict
 from archscan.frontends.cuda.includes import Includes
+from archscan.frontends.cuda.seen import Noted, Seen
 from archscan.frontends.protocol import Context
+from archscan.model.reads import Question
 
 _ROUNDS = 4  # of helpers that ask helpers of other files
 _MOST_MEANT = 4  # definitions of a name; one that may mean more says nothing
@@ -52,7 +55,19 @@ class HostProject:
     callables: Callables = field(default_factory=lambda: Callables({}, Includes({})))
     compiled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # made of __CUDA_ARCH__ -> its files
     again: Mapping[str, HostIndex] = field(default_factory=dict)  # files that were read again for helpers of others
+    helpers: frozenset[str] = frozenset()  # for which they were
     bearing: frozenset[str] | None = None  # names that may hang on the architecture
+
+    def said(self, question: Question) -> object:
+        """What there is under a name: the files of definitions, else the values themselves."""
+        kind, name = question
+        names = self.names
+        tables: dict[str, Mapping[str, Any]] = {"function": names.functions, "constant": names.constants}
+        tables |= {"alias": names.aliases, "template": names.templates, "member": self.members, "table": self.tables}
+        table = tables[kind]
+        assert isinstance(table, Noted)
+        found = table.found.get(name)
+        return [one.path for one in found or ()] if kind in ("function", "constant") else found
 
     def compiled_for(self, path: str) -> frozenset[str]:
         """What a file sees that is made of `__CUDA_ARCH__`: its own, and that of what it includes."""
@@ -64,8 +79,11 @@ class HostProject:
         )
 
 
-def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Includes | None = None) -> HostProject:
-    """The project of these files."""
+def linked(
+    indexes: Mapping[str, HostIndex], context: Context, includes: Includes | None = None, seen: Seen | None = None
+) -> HostProject:
+    """The project of these files; what is looked up in it is noted in `seen`."""
+    seen = seen or Seen()
     again: dict[str, HostIndex] = {}
     known: frozenset[str] = frozenset()
     for _ in range(_ROUNDS):
@@ -80,14 +98,15 @@ def linked(indexes: Mapping[str, HostIndex], context: Context, includes: Include
         again |= {index.path: read_again(index, helpers, context) for index in naming}
     members = _members(ordered, evaluator)
     return HostProject(
-        names=names,
-        members=members,
+        names=names.noted(seen),
+        members=Noted("member", members, seen),
         predicates=_predicates(ordered, names),
         tests=tuple(_tests(ordered)),
-        tables=_tables(ordered, names, evaluator),
-        callables=Callables({i.path: i.functions for i in ordered if i.functions}, includes or Includes({})),
+        tables=Noted("table", _tables(ordered, names, evaluator), seen),
+        callables=Callables({i.path: i.functions for i in ordered if i.functions}, includes or Includes({}), seen),
         compiled=_compiled(ordered),
         again=again,
+        helpers=known,
         bearing=bearing(names, members),
     )
 

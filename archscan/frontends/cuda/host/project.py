@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from archscan.catalog.types import MacroFacts
 from archscan.frontends.cuda.host.syntax import Alias, Constant, Function
+from archscan.frontends.cuda.seen import Noted, Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,16 @@ class Names:
     defines: Mapping[str, str | None] = field(default_factory=dict)  # -D and -U of the user; None = undefined
     macros: MacroFacts | None = None  # what nvcc defines and what it does not
     toolkit: Mapping[str, int] = field(default_factory=dict)  # CUDART_VERSION and its like
+
+    def noted(self, seen: Seen) -> Names:
+        """The same, with each look-up noted."""
+        return replace(
+            self,
+            functions=Noted("function", self.functions, seen),
+            constants=Noted("constant", self.constants, seen),
+            aliases=Noted("alias", self.aliases, seen),
+            templates=Noted("template", self.templates, seen),
+        )
 
     def candidates(self, name: str, scope: str, path: str, count: int) -> tuple[Defined, ...]:
         """The definitions that a call with so many arguments may mean.

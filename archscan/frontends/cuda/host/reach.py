@@ -15,6 +15,7 @@ from typing import NamedTuple
 from archscan.frontends.cuda.host.calls import Functions, Node, Vocabulary
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.cuda.inventory import Named
+from archscan.frontends.cuda.seen import Seen
 from archscan.model.gate import FeatureUse, Mention
 
 _HOPS = 4
@@ -51,6 +52,7 @@ class Callables:
 
     files: Mapping[str, Functions]
     includes: Includes
+    seen: Seen = field(default_factory=Seen)
     _reached: dict[int, Reached] = field(default_factory=dict)  # by identity of the vocabulary
 
     def in_words_of(self, vocabulary: Vocabulary) -> Reached:
@@ -69,6 +71,16 @@ class Callables:
                 found.setdefault(one.name, {})[path] = None
         return {name: tuple(paths) for name, paths in found.items()}
 
+    def defining(self, name: str) -> tuple[str, ...]:
+        """The files that define a name, in order; noted."""
+        self.seen.note(("place", name))
+        return self.places.get(name, ())
+
+    def of(self, path: str) -> Functions | None:
+        """The functions of a file; noted."""
+        self.seen.note(path)
+        return self.files.get(path)
+
 
 @dataclass(frozen=True)
 class Reached:
@@ -78,8 +90,9 @@ class Reached:
     vocabulary: Vocabulary
     _nodes: dict[Key, tuple[Node, ...]] = field(default_factory=dict)
     _named: dict[Key, tuple[Named, ...]] = field(default_factory=dict)
-    _meant: dict[Key, tuple[Key, ...]] = field(default_factory=dict)
-    _uses: dict[tuple[Key, int], Uses] = field(default_factory=dict)
+    # what is remembered over several reads comes with what was seen for it
+    _meant: dict[Key, tuple[tuple[Key, ...], int]] = field(default_factory=dict)
+    _uses: dict[tuple[Key, int], tuple[Uses, int]] = field(default_factory=dict)
 
     def of(self, path: str, name: str) -> tuple[FeatureUse, ...]:
         """What a name means in a file: its own definition, else those of what it includes, else the only source's."""
@@ -91,7 +104,7 @@ class Reached:
 
     def after(self, path: str, line: int) -> tuple[FeatureUse, ...]:
         """What the functions of a file use themselves behind a line."""
-        functions = self.callables.files.get(path)
+        functions = self.callables.of(path)
         found: dict[str, FeatureUse] = {}
         for name in sorted({one.name for one in functions.defined}) if functions else ():
             for use in self._behind((path, name), _HOPS).values():
@@ -104,7 +117,7 @@ class Reached:
 
         What is behind a name with several definitions is in doubt; after many functions nobody looks further.
         """
-        functions = self.callables.files.get(path)
+        functions = self.callables.of(path)
         found: dict[str, list[FeatureUse]] = {}
         seen: set[Key] = set()
         names = dict.fromkeys(one.name for one in functions.defined) if functions is not None else ()
@@ -133,12 +146,16 @@ class Reached:
 
     def meant(self, path: str, name: str) -> tuple[Key, ...]:
         """The definitions that a name may mean in a file; none if that is not clear."""
+        seen = self.callables.seen
         found = self._meant.get((path, name))
         if found is None:
+            before, seen.mask = seen.mask, 0
             chosen = self._chosen(path, name)
-            found = tuple((file, name) for file in chosen) if len(chosen) <= _MOST_DEFINITIONS else ()
-            self._meant[path, name] = found
-        return found
+            meant = tuple((file, name) for file in chosen) if len(chosen) <= _MOST_DEFINITIONS else ()
+            found = self._meant[path, name] = meant, seen.mask
+            seen.mask = before
+        seen.mask |= found[1]
+        return found[0]
 
     def behind(self, path: str, names: Iterable[Named]) -> Inventory:
         """Everything that code in a file names, with what that calls in turn: features, and what nothing is known of.
@@ -184,7 +201,7 @@ class Reached:
             return not self.meant(path, last)
         if one.kind == "member":
             return last in known.members
-        functions = self.callables.files.get(path)
+        functions = self.callables.of(path)
         of_file = functions is not None and last in functions.types
         if one.name != last and not one.name.startswith("::"):  # `Kernel::invoke` is not std's
             return known.has_name(one.name) or (one.kind == "call" and of_file)
@@ -195,10 +212,10 @@ class Reached:
         if one.kind == "asm":
             return ()
         scope, _, name = one.name.rpartition("::")
-        functions = self.callables.files.get(path)
+        functions = self.callables.of(path)
         if functions is not None and scope in functions.parameters:
             return ()  # any class may stand for a template parameter
-        files = self.callables.places.get(name, ())
+        files = self.callables.defining(name)
         if path in files:
             return ((path, name),)
         near = [f for f in files if self.callables.includes.reaches(path, f)]
@@ -207,7 +224,7 @@ class Reached:
         return tuple((file, name) for file in near) if len(near) <= _MOST_CANDIDATES else ()
 
     def _chosen(self, path: str, name: str) -> tuple[str, ...]:
-        files = self.callables.places.get(name, ())
+        files = self.callables.defining(name)
         if path in files and self._read((path, name)):
             return (path,)
         includes = self.callables.includes
@@ -221,6 +238,7 @@ class Reached:
 
     def _read(self, key: Key) -> tuple[Node, ...]:
         """What the functions of a name in a file use and call."""
+        self.callables.seen.note(key[0])
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = self.callables.files[key[0]].called(key[1], self.vocabulary)
@@ -228,6 +246,7 @@ class Reached:
 
     def _names_of(self, key: Key) -> tuple[Named, ...]:
         """What the functions of a name in a file call, and their instructions."""
+        self.callables.seen.note(key[0])
         found = self._named.get(key)
         if found is None:
             found = self._named[key] = tuple(one for node in self._read(key) for one in node.named())
@@ -235,10 +254,15 @@ class Reached:
 
     def _behind(self, key: Key, hops: int) -> Uses:
         """The features that a function uses, and those of what it calls so many calls deep."""
+        seen = self.callables.seen
         found = self._uses.get((key, hops))
         if found is None:
-            found = self._uses[key, hops] = self._called(key, hops) if hops else self._own(key)
-        return found
+            before, seen.mask = seen.mask, 0
+            uses = self._called(key, hops) if hops else self._own(key)
+            found = self._uses[key, hops] = uses, seen.mask
+            seen.mask = before
+        seen.mask |= found[1]
+        return found[0]
 
     def _own(self, key: Key) -> Uses:
         path, name = key

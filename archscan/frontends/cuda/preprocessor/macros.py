@@ -51,11 +51,22 @@ class State:
         """Pickles to its interned self."""
         return _interned, (self.parts,)
 
+    @property
+    def fingerprint(self) -> str:
+        """A text that is the same for the same state, in every process, and another for another one."""
+        found = _FINGERPRINTS.get(self)
+        if found is None:
+            parts = repr([(tuple(definition), fingerprint(cond)) for definition, cond in self.parts])
+            digest = blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16)
+            found = _FINGERPRINTS[self] = digest.hexdigest()
+        return found
+
     def where(self, wanted: Definition) -> Cond:
         """Where the macro has this definition."""
         return next((cond for definition, cond in self.parts if definition == wanted), 0)
 
 
+_FINGERPRINTS: dict[State, str] = {}
 _STATES: dict[tuple[tuple[Definition, Cond], ...], State] = {}
 
 

@@ -7,7 +7,7 @@ it. Both are followed (see `units`); one computation serves all targets.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.includes import Includes, inner_first, resolved
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
@@ -20,6 +20,7 @@ from archscan.frontends.cuda.preprocessor.macros import State, chosen, open_stat
 from archscan.frontends.cuda.preprocessor.tokens import names_in
 from archscan.frontends.cuda.preprocessor.units import Context, Lookup, Program, Reading, Units
 from archscan.frontends.cuda.preprocessor.walk import Base
+from archscan.frontends.cuda.seen import Seen
 from archscan.model.condition import alternatives
 from archscan.model.gate import Related, Role, Via
 
@@ -43,6 +44,7 @@ class MacroTable:
     dependencies: dict[str, set[str]]  # macro -> the names that its definitions hang on
     pasted: frozenset[str]  # macros that token pasting may bring up, and those behind them
     asking: frozenset[str]  # files of which some condition names the architecture or what derives from it
+    seen: Seen = field(default_factory=Seen)
 
     def before(self, path: str, compiler: Compiler) -> Base:
         """What the macros are before the file at `path` says anything."""
@@ -62,6 +64,7 @@ class MacroTable:
 
     def via(self, path: str, name: str) -> Via:
         """What a file rests on for a macro that others define: what it includes, unless that is a matter of order."""
+        self.seen.note(("definers", name))
         reached = [d for d in self.definers.get(name, ()) if d != path and self.includes.reaches(path, d)]
         if not reached or any(self.includes.reaches(d, path) for d in reached):
             return Via.PROJECT_TABLE
@@ -82,6 +85,7 @@ class MacroTable:
 
     def definitions_of(self, name: str, path: str) -> tuple[Related, ...]:
         """Where a derived macro is defined: in the file, in what it includes, else anywhere."""
+        self.seen.note(("sites", name))
         sites = self.sites.get(name, ())
         near = [s for s in sites if s[0] == path] or [s for s in sites if self.includes.reaches(path, s[0])]
         chosen_ = dict.fromkeys(near or sites)
@@ -89,9 +93,22 @@ class MacroTable:
             :_MOST_RELATED
         ]
 
+    def said(self) -> object:
+        """All but what files ask for by name: values that tell tables apart."""
+        dependencies = {name: sorted(names) for name, names in sorted(self.dependencies.items())}
+        sets = (self.derived, self.needed, self.guards, self.pasted)
+        return [*map(sorted, sets), dependencies, self.includes.said()]
 
-def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: Evaluator) -> MacroTable:
-    """The table of a project from the indexes of its files."""
+    def said_of(self, path: str) -> object:
+        """How a file is read, the same way."""
+        context = self.contexts.get(path)
+        return path in self.asking, None if context is None else context.said()
+
+
+def link(
+    indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: Evaluator, seen: Seen | None = None
+) -> MacroTable:
+    """The table of a project from the indexes of its files; what is looked up in it is noted in `seen`."""
     needed, pasted = needed_names(index.events for index in indexes.values())
     defined = {p: d for p, i in indexes.items() if (d := definitions(i.events, i.settled.guards, needed))}
     dependencies = _dependencies(defined)
@@ -122,6 +139,7 @@ def link(indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: E
         dependencies=dependencies,
         pasted=behind_pasted,
         asking=asking,
+        seen=seen or Seen(),
     )
     return replace(table, contexts=_contexts(programs, table, own, inner, open_, compiler, evaluator))
 

@@ -26,7 +26,18 @@ from archscan.frontends.cuda.preprocessor.macros import (
 )
 from archscan.frontends.cuda.preprocessor.structure import Settled
 from archscan.frontends.cuda.preprocessor.walk import Environment, Walk
-from archscan.model.condition import EVERY, Cond, alternatives, asked, atom, both, either, possibly, without
+from archscan.model.condition import (
+    EVERY,
+    Cond,
+    alternatives,
+    asked,
+    atom,
+    both,
+    either,
+    fingerprint,
+    possibly,
+    without,
+)
 from archscan.model.gate import Via
 
 _DEEPEST = 80  # includes inside each other, some calls each; a compiler stops at 200
@@ -67,6 +78,15 @@ class Context:
     live: Cond
     entry: Mapping[str, State]
     after: Mapping[int, Mapping[str, Changes]]  # by the offset of the `#include`
+
+    def said(self) -> object:
+        """The same as values that tell contexts apart, in every process."""
+        entry = [(name, state.fingerprint) for name, state in self.entry.items()]
+        after = [
+            (at, [(name, [(fingerprint(c), s.fingerprint) for c, s in ways]) for name, ways in made.items()])
+            for at, made in self.after.items()
+        ]
+        return fingerprint(self.live), entry, after
 
 
 class Reading(NamedTuple):
