@@ -1,7 +1,7 @@
 """Keeps what a scan found in the user's cache directory, so that only what changed is read again.
 
-Three files a scan: where the files lay and how old they were (`.tree`, per place), the facts (`.facts`) and the indexes
-(`.index`), both named after the paths and everything that decides what they come to. Written whole and renamed into
+Where the files lay and how old they were (`.tree`) and what linking found (`.linked`) are kept per place, facts
+(`.facts`) and indexes (`.index`) under the paths and all that decides what they come to. Written whole and renamed into
 place: concurrent runs and kills leave an old file or a new one. Whatever is wrong with a file, it counts as absent;
 so does a file that this user did not write (see `sealed`).
 """
@@ -28,7 +28,10 @@ from archscan.sources import Stamp, Unread
 from archscan.sources.listing import RACY_NS
 
 MAX_BYTES = 512 << 20  # of all files together; the least recently used go first
-_KINDS = (".tree", ".facts", ".index", ".outcome", ".catalog", ".library", ".kernels", ".environment", ".gates")
+_KINDS = (
+    *(".tree", ".facts", ".index", ".linked", ".outcome", ".catalog", ".library", ".kernels", ".environment"),
+    ".gates",
+)
 _UNFINISHED = ".new-"  # what these names begin with was left behind by a run that was killed
 
 
@@ -161,6 +164,15 @@ class Cache:
         """What is kept under this name or under the name that this place had; None if neither is there."""
         names = dict.fromkeys((name, self._tree.snapshot if self._tree else name))
         return next((found for name in names if (found := self._keeper.load(name + suffix, kind))), None)
+
+    def linked(self, end: str) -> Any:
+        """What a front end kept of linking the tree that this place had last; it says itself what of it still holds."""
+        return self._keeper.load(f"{self._place}.{end}.linked", object)
+
+    def keep_linked(self, found: Mapping[str, object]) -> None:
+        """Remembers what front ends keep of linking."""
+        for end, value in found.items():
+            self._keeper.store(f"{self._place}.{end}.linked", value)
 
     def keep_tree(self, name: str, sources: Iterable[Unread], digests: Mapping[str, bytes], began_ns: int) -> None:
         """Remembers the files of this place; those that no front end wants have no digest and change nothing."""

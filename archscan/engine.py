@@ -116,8 +116,11 @@ def _scanned(
         if kept is None or kept.digest != digest:
             if cache and keeps:
                 cache.keep_indexes(name, {one.path: one for one in indexed})
-            found = steps.gates(indexed, context, spread, parts, kept.parts if kept else {})
-            snapshot = Snapshot(digest, cache.place if cache else "", found, _totals(indexed))
+            linked = cache.linked if cache else _nothing
+            said = steps.gates(indexed, context, spread, parts, kept.parts if kept else {}, linked)
+            if cache and keeps:
+                cache.keep_linked(said.linked)
+            snapshot = Snapshot(digest, cache.place if cache else "", said.parts, _totals(indexed))
         else:
             snapshot = _moved(kept, indexed) if cache and kept.place != cache.place else kept
     if cache and keeps:
@@ -125,6 +128,10 @@ def _scanned(
         if kept is None or kept.digest != digest:
             cache.keep_facts(name, snapshot)
     return snapshot
+
+
+def _nothing(_: str) -> None:
+    """What a front end kept where nothing is kept."""
 
 
 def _indexed(

@@ -28,7 +28,13 @@ _KEY_BYTES = 32
 _MAGIC = b"archscan cache 2\n"
 _SEAL_BYTES = 32
 # functions that a pickle of ours may call
-_MAKERS = frozenset({("archscan.frontends.cuda.preprocessor.macros", "_interned")})
+_MAKERS = frozenset(
+    {
+        ("archscan.frontends.cuda.preprocessor.macros", "_interned"),
+        ("archscan.model.condition", "atom"),
+        ("archscan.model.condition", "_node"),
+    }
+)
 _PLAIN = frozenset({"frozenset", "set", "bytearray", "complex", "range", "slice"})
 
 

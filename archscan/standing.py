@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from archscan.cache import Part
 from archscan.frontends.protocol import FrontEnd
-from archscan.model.condition import Node as ConditionNode
-from archscan.model.condition import fingerprint
 from archscan.model.facts import FileFacts
 from archscan.model.reads import Basis, Question, Reads
+from archscan.model.words import words
 
 
 class Standing:
@@ -52,42 +49,9 @@ class Standing:
         found = self._answers.get(question)
         if found is None:
             said = self._end.answer(question, self._project)  # type: ignore[attr-defined]
-            words = "\1".join(_words(said)).encode("utf-8", "surrogatepass")
-            found = self._answers[question] = hashlib.sha256(words).digest()
+            told = "\1".join(words(said)).encode("utf-8", "surrogatepass")
+            found = self._answers[question] = hashlib.sha256(told).digest()
         return found
-
-
-def _words(value: Any) -> Iterator[str]:
-    """A value in words that are the same in every process: `repr` shows sets in any order."""
-    if isinstance(value, str | int | bytes | None):
-        yield repr(value)
-    elif isinstance(value, ConditionNode):
-        yield fingerprint(value)
-    elif isinstance(value, Mapping):
-        yield "{"
-        for key in sorted(value, key=str):
-            yield from _words(key)
-            yield from _words(value[key])
-        yield "}"
-    elif isinstance(value, frozenset | set):
-        yield "<"
-        yield from sorted("\1".join(_words(one)) for one in value)
-        yield ">"
-    elif isinstance(value, tuple | list):
-        yield "("
-        for one in value:
-            yield from _words(one)
-        yield ")"
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield type(value).__name__
-        yield from _words([getattr(value, name) for name in _names(type(value))])
-    else:
-        yield repr(value)
-
-
-@lru_cache(maxsize=256)
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
 
 
 def shared(bases: Iterable[Basis | None]) -> tuple[Basis | None, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -42,10 +42,11 @@ class Wanted(NamedTuple):
 
 
 class _Linked(NamedTuple):
-    """What a front end has linked, and the files that it could not link, with the reason."""
+    """What a front end has linked, the files that it could not link, with the reason, and what to keep of it."""
 
     project: Any
     failed: Mapping[str, str]
+    kept: object = None
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,25 @@ def index(
         yield _crashed(task.unread, one) if isinstance(one, Died) else one
 
 
+class Said(NamedTuple):
+    """What front ends say of a tree, and what each keeps of linking it if it was linked again, by their names."""
+
+    parts: dict[str, Part]
+    linked: dict[str, object]
+
+
 def gates(
-    indexed: Sequence[Indexed], context: Context, mapper: Mapper, parts: int, kept: Mapping[str, Part]
-) -> dict[str, Part]:
-    """What each front end says of the files that it found worth an index; what of `kept` still holds stays."""
+    indexed: Sequence[Indexed],
+    context: Context,
+    mapper: Mapper,
+    parts: int,
+    kept: Mapping[str, Part],
+    linked: Callable[[str], object],
+) -> Said:
+    """What each front end says of the files that it found worth an index; what of `kept` still holds stays.
+
+    `linked` returns what a front end kept of linking the tree last.
+    """
     _quicken(indexed)
     found: dict[str, Part] = {}
     due: list[_Due] = []
@@ -106,9 +122,10 @@ def gates(
         else:
             found[end.name] = Part(digest, ())
             due.append(_Due(end, mine, before))
-    for one, (files, bases) in zip(due, _gates(due, context, mapper, parts), strict=True):
+    projects = {one.end.name: _linked(one, context, mapper, linked) for one in due if one.end.joins}
+    for one, (files, bases) in zip(due, _gates(due, projects, context, mapper, parts), strict=True):
         found[one.end.name] = replace(found[one.end.name], files=files, bases=bases)
-    return found
+    return Said(found, {name: project.kept for name, project in projects.items() if project.kept is not None})
 
 
 def _quicken(files: Sequence[object]) -> None:
@@ -141,20 +158,17 @@ def _index(one: Indexed, end: FrontEnd) -> Any:
 
 
 def _gates(
-    work: Sequence[_Due], context: Context, mapper: Mapper, parts: int
+    work: Sequence[_Due], projects: Mapping[str, _Linked], context: Context, mapper: Mapper, parts: int
 ) -> list[tuple[tuple[FileFacts, ...], tuple[Basis | None, ...]]]:
     """The facts of all files of each front end, in order, and what they rest on."""
-    linked: dict[str, tuple[FrontEnd, _Linked]] = {}
+    linked = {one.end.name: (one.end, projects[one.end.name]) for one in work if one.end.joins}
     chunks: list[list[_Judging]] = []
     standing: dict[str, Standing] = {}
     stay: dict[tuple[str, str], tuple[FileFacts, Basis]] = {}
     for end, mine, before in (one for one in work if one.end.joins):
-        link = partial(_link, mine, end, context)
-        # Linking leaves a heap of holes behind, and every fork would copy some of it.
-        linked[end.name] = (end, mapper.apart(link) if isinstance(mapper, Forks) else link())
         if hasattr(end, "reads") and context.settings.use_cache:
             files = {one.path: _stands_for(one) for one in mine}
-            earlier = Standing(end, linked[end.name][1].project, files, before)
+            earlier = Standing(end, projects[end.name].project, files, before)
             stay |= {(end.name, one.path): held for one in mine if (held := earlier.of(one.path)) is not None}
             standing[end.name] = earlier
         left = [one for one in mine if (end.name, one.path) not in stay]
@@ -186,11 +200,24 @@ def _taken(
     return told.facts, standing.basis(one.path, told.reads) if standing is not None else None
 
 
-def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context) -> _Linked:
+def _linked(one: _Due, context: Context, mapper: Mapper, linked: Callable[[str], object]) -> _Linked:
+    """What a front end has linked, by what it kept of the last time if it can."""
+    before = linked(one.end.name) if hasattr(one.end, "relink") and context.settings.use_cache else None
+    link = partial(_link, one.mine, one.end, context, before)
+    # Linking leaves a heap of holes behind, and every fork would copy some of it.
+    return mapper.apart(link) if isinstance(mapper, Forks) else link()
+
+
+def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context, before: object) -> _Linked:
     """What the files of a front end say about each other. Files that make it raise are left out, not the run."""
     # Each process unpacks its own: a million small objects that forks share are copied when touched.
     try:
-        return _Linked(_joined(indexed, end, context), {})
+        relink = getattr(end, "relink", None) if context.settings.use_cache else None
+        if relink is None:
+            return _Linked(_joined(indexed, end, context), {})
+        contents = {one.path: _stands_for(one) for one in indexed}
+        project, kept = relink({one.path: _index(one, end) for one in indexed}, context, contents, before)
+        return _Linked(project, {}, kept)
     except Exception as error:
         failed = dict.fromkeys((one.path for one in indexed), internal(error))
     culprits = _raising(indexed, end, context)

@@ -64,6 +64,16 @@ class Tracing(Protocol):
         ...
 
 
+class Relinking(Protocol):
+    """A front end that links a tree faster by what it found when that was last linked."""
+
+    def relink(
+        self, indexes: Mapping[str, Any], context: Context, contents: Mapping[str, bytes], before: object
+    ) -> tuple[Any, object]:
+        """The linked project, and what to keep; `contents` stands for each file, `before` is what was kept last."""
+        ...
+
+
 def located(index: Any, disk: str) -> Any:
     """An index that may come from a cache, for the file as it lies now."""
     find = getattr(index, "found_at", None)  # to ask whether it is a Rereading costs more than to unpack most indexes

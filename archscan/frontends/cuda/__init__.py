@@ -10,6 +10,7 @@ from functools import lru_cache
 from archscan.catalog.recognise import Recogniser
 from archscan.frontends.cuda.embedded import embedded
 from archscan.frontends.cuda.host import HostIndex, HostProject, host_gates, host_index, host_link, host_reached
+from archscan.frontends.cuda.memory import Linking, Memory
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
 from archscan.frontends.cuda.preprocessor.environment import Compiler, ContextKey
 from archscan.frontends.cuda.preprocessor.gates import Features, directive_facts
@@ -101,12 +102,22 @@ class CudaFrontEnd:
 
     def link(self, indexes: Mapping[str, CudaIndex], context: Context) -> CudaProject:
         """The project's macros, and its host code."""
+        return self._linked(indexes, context, None)
+
+    def relink(
+        self, indexes: Mapping[str, CudaIndex], context: Context, contents: Mapping[str, bytes], before: object
+    ) -> tuple[CudaProject, object]:
+        """The same, by what linking the tree found before, and what is to be kept for the next time."""
+        linking = Linking(contents, before if isinstance(before, Memory) else Memory())
+        return self._linked(indexes, context, linking), linking.found
+
+    def _linked(self, indexes: Mapping[str, CudaIndex], context: Context, linking: Linking | None) -> CudaProject:
         tools = _tools(ContextKey(context))
         directives = {path: index.directives for path, index in indexes.items()}
         seen = Seen()
-        macros = link(directives, tools.compiler, tools.evaluator, seen)
+        macros = link(directives, tools.compiler, tools.evaluator, seen, linking)
         hosts = {path: index.host for path, index in indexes.items() if index.host is not None}
-        host = host_link(hosts, context, macros.includes, seen)
+        host = host_link(hosts, context, macros.includes, seen, linking)
         silent = frozenset(path for path, one in indexes.items() if _is_silent(one, macros) and path not in host.again)
         return CudaProject(macros, host, silent, seen)
 

@@ -14,6 +14,7 @@ from archscan.frontends.cuda.host.linking import HostProject, linked
 from archscan.frontends.cuda.host.reach import Reached
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.cuda.liveness import Liveness
+from archscan.frontends.cuda.memory import Linking
 from archscan.frontends.cuda.seen import Seen
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Source
@@ -36,10 +37,14 @@ def host_index(source: Source, context: Context) -> HostIndex | None:
 
 
 def host_link(
-    indexes: Mapping[str, HostIndex], context: Context, includes: Includes | None = None, seen: Seen | None = None
+    indexes: Mapping[str, HostIndex],
+    context: Context,
+    includes: Includes | None = None,
+    seen: Seen | None = None,
+    linking: Linking | None = None,
 ) -> HostProject:
     """What the files say together: helpers, constants, members, and the features that functions reach."""
-    return linked(indexes, context, includes, seen)
+    return linked(indexes, context, includes, seen, linking)
 
 
 def host_gates(index: HostIndex, project: HostProject, liveness: Liveness, context: Context) -> HostFacts:

@@ -20,6 +20,7 @@ from archscan.frontends.cuda.host.traversal import deciding, may_answer, parts, 
 from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import NO_BASIS, Value, Verdict
 from archscan.frontends.cuda.includes import Includes
+from archscan.frontends.cuda.memory import Linking
 from archscan.frontends.cuda.seen import Noted, Seen
 from archscan.frontends.protocol import Context
 from archscan.model.reads import Question
@@ -80,22 +81,33 @@ class HostProject:
 
 
 def linked(
-    indexes: Mapping[str, HostIndex], context: Context, includes: Includes | None = None, seen: Seen | None = None
+    indexes: Mapping[str, HostIndex],
+    context: Context,
+    includes: Includes | None = None,
+    seen: Seen | None = None,
+    linking: Linking | None = None,
 ) -> HostProject:
     """The project of these files; what is looked up in it is noted in `seen`."""
     seen = seen or Seen()
+    read_for: dict[str, frozenset[str]] = {}
     again: dict[str, HostIndex] = {}
     known: frozenset[str] = frozenset()
     for _ in range(_ROUNDS):
         ordered = [again.get(path, indexes[path]) for path in sorted(indexes)]
         names = _names(ordered, context)
         evaluator = Evaluator(context.catalog.universe, names, bearing=bearing(names))
-        helpers = _helpers(ordered, names, evaluator, known)
+        code = linking.code(ordered, read_for, known) if linking is not None else b""
+        helpers = linking.helpers(code) if linking is not None else None
+        if helpers is None:
+            helpers = _helpers(ordered, names, evaluator, known)
+            if linking is not None:
+                linking.found.helpers[code] = helpers
         naming = tuple(_naming(ordered, helpers - known))
         if not naming:
             break
         known = helpers
-        again |= {index.path: read_again(index, helpers, context) for index in naming}
+        again |= {index.path: _again(index, helpers, context, linking) for index in naming}
+        read_for |= dict.fromkeys((index.path for index in naming), helpers)
     members = _members(ordered, evaluator)
     return HostProject(
         names=names.noted(seen),
@@ -109,6 +121,17 @@ def linked(
         helpers=known,
         bearing=bearing(names, members),
     )
+
+
+def _again(index: HostIndex, helpers: frozenset[str], context: Context, linking: Linking | None) -> HostIndex:
+    """A file read again for these helpers, now or when it was linked before."""
+    known = linking.again(index, helpers) if linking is not None else None
+    if known is not None:
+        return known
+    found = read_again(index, helpers, context)
+    if linking is not None and found is not index:
+        linking.keep_again(found, helpers)
+    return found
 
 
 def _helpers(ordered: list[HostIndex], names: Names, evaluator: Evaluator, known: frozenset[str]) -> frozenset[str]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.includes import Includes, inner_first, resolved
+from archscan.frontends.cuda.memory import Linking
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
 from archscan.frontends.cuda.preprocessor.deciding import deciding, defining, gating, is_asked
 from archscan.frontends.cuda.preprocessor.definitions import Definitions, definitions, needed_names
@@ -106,7 +107,11 @@ class MacroTable:
 
 
 def link(
-    indexes: Mapping[str, DirectiveIndex], compiler: Compiler, evaluator: Evaluator, seen: Seen | None = None
+    indexes: Mapping[str, DirectiveIndex],
+    compiler: Compiler,
+    evaluator: Evaluator,
+    seen: Seen | None = None,
+    linking: Linking | None = None,
 ) -> MacroTable:
     """The table of a project from the indexes of its files; what is looked up in it is noted in `seen`."""
     needed, pasted = needed_names(index.events for index in indexes.values())
@@ -141,7 +146,23 @@ def link(
         asking=asking,
         seen=seen or Seen(),
     )
-    return replace(table, contexts=_contexts(programs, table, own, inner, open_, compiler, evaluator))
+    key = linking.directives(indexes, _choices(programs)) if linking is not None else b""
+    contexts = linking.contexts(key, indexes) if linking is not None else None
+    if contexts is None:
+        contexts = _contexts(programs, table, own, inner, open_, compiler, evaluator)
+        if linking is not None:
+            linking.keep_contexts(key, contexts, indexes)
+    return replace(table, contexts=contexts)
+
+
+def _choices(programs: Mapping[str, Program]) -> list[tuple[str, int]]:
+    """The lines of includes that may mean several files: an unknown is named after each."""
+    return [
+        (path, event.line)
+        for path, program in programs.items()
+        for event in program.events
+        if len(program.includes.get(event.start, ())) > 1
+    ]
 
 
 def _dependencies(defined: Mapping[str, Mapping[str, Definitions]]) -> dict[str, set[str]]:
