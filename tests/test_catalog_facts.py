@@ -12,6 +12,7 @@ import yaml
 
 from archscan.catalog import load, reading
 from archscan.catalog.architectures import compile_architectures
+from archscan.catalog.effects import compile_effects, effects
 from archscan.catalog.evidence import compile_evidence
 from archscan.catalog.macros import compile_macros
 from archscan.catalog.messages import check_patterns, compile_messages, matching
@@ -340,6 +341,22 @@ def test_the_vocabulary_is_checked(change: dict[str, object], message: str) -> N
     assert compile_names(sections, "names.yaml") == vocabulary()
     with pytest.raises(UserError) as refused:
         compile_names({**sections, **change}, "names.yaml")
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"prinst": {"words": ["puts"], "source": "me"}}, 'unknown key "prinst"'),
+        ({"prints": {"words": ["puts"]}}, '"source" is missing'),
+        ({"prints": {"words": ["puts", "puts"], "source": "me"}}, "stands there twice"),
+    ],
+)
+def test_what_names_say_of_a_block_is_checked(change: dict[str, object], message: str) -> None:
+    sections = {section: {"words": sorted(words), "source": "me"} for section, words in effects().sections.items()}
+    assert compile_effects(sections, "effects.yaml") == effects()
+    with pytest.raises(UserError) as refused:
+        compile_effects({**sections, **change}, "effects.yaml")
     assert message in str(refused.value)
 
 

@@ -114,8 +114,11 @@ def outline(gate: Gate) -> Hashable | None:
 
 
 def same_result(one: Branch, other: Branch) -> bool:
-    """Whether two branches do the same: equal bodies, or the same value picked or returned."""
+    """Whether two branches do the same: equal bodies, or the same value picked or returned.
+
+    Of what is worked out before it is returned only the name is the same.
+    """
     if one.digest and one.digest == other.digest:
         return True
-    value = one.effect.value
+    value = one.effect.value if one.effect.does is not Does.WORK else None
     return one.effect.does == other.effect.does and value is not None and value == other.effect.value

@@ -150,6 +150,8 @@ def _is_build_script(case: Case) -> bool:
 def _of_skipping(case: Case) -> Consequence:
     if case.gate.kind is Kind.TEST_SKIP or case.file.origin is Origin.TEST:
         return Consequence.NO_EFFECT
+    if case.gets.value == "return":
+        return _of_nothing(case)
     builds = case.gate.layer in _BUILDS or case.gate.kind in (Kind.BUILD_FLAG, Kind.BUILD_LIST)
     gathers = case.gate.layer is Layer.PYTHON and case.gate.scope is None and case.gate.kind is not Kind.WINDOW
     if builds or gathers or names_images(case) or _is_build_script(case):  # a script gathers what to build

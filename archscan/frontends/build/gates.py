@@ -12,6 +12,7 @@ from archscan.catalog.types import Catalog
 from archscan.frontends.build.archgates import notes, refusal
 from archscan.frontends.build.archlists import ArchList, flag_entries, named_list
 from archscan.frontends.build.asked import only_asked
+from archscan.frontends.build.branches import branch_effect
 from archscan.frontends.build.conditions import Answer
 from archscan.frontends.build.edits import edit_gates
 from archscan.frontends.build.images import Image, entry_images, flag_images, list_entries, list_images, loaded_by
@@ -26,19 +27,9 @@ from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Ki
 from archscan.model.target import Target
 from archscan.model.truth import Truth
 
-_REFUSING = re.compile(
-    r"refus|unsupported|not supported|not available|unavailable|requires?\b|need|too old|skip|disabl|ignor|cannot"
-    r"|unknown|invalid",
-    re.IGNORECASE,
-)
 _SOURCE = re.compile(r"\.(?:cu|cuh|cc|cpp|cxx|c)$")
 _FLAGS = re.compile(r"arch=|-arch\b")
 _TARGETS = "CMAKE_CUDA_ARCHITECTURES"
-_BUILDS = frozenset(
-    {"add_library", "add_executable", "target_sources", "add_subdirectory", "include", "target_compile_definitions"}
-    | {"target_compile_options", "target_link_libraries", "add_compile_definitions", "add_definitions", "file"}
-    | {"set_target_properties", "set_property", "set_source_files_properties", "pybind11_add_module"}
-)
 
 
 @dataclass(frozen=True)
@@ -353,7 +344,7 @@ def _refusal(evaluated: Evaluated, users: list[int], literal: Literal) -> Effect
     environment = (literal.name,) if literal.name in evaluated.inputs else ()
     for offset in users:
         for part in blocks[offset].parts if offset in blocks else ():
-            effect = _effect(evaluated.data, part.body)
+            effect = branch_effect(evaluated.data, part.body)
             if effect.does is Does.ERRORS:
                 return Effect(Does.ERRORS, effect.line, effect.message, environment=environment)
     return Effect(Does.SKIPS, line_at(evaluated.data, literal.start), environment=environment)
@@ -486,7 +477,7 @@ def _gate_of(
 ) -> Gate:
     """The gate of a condition; where it compares with one of the literals `named`, at that literal."""
     by_text = any(answer.by_text for answers in seen.values() for answer in answers)
-    effects = [_effect(evaluated.data, part.body) for part in block.parts]
+    effects = [branch_effect(evaluated.data, part.body) for part in block.parts]
     effects = [_accepting(effect, effects) for effect in effects]
     arms = tuple(_arm(evaluated, part, number, effects[number], seen) for number, part in enumerate(block.parts))
     head = block.parts[0].head
@@ -553,28 +544,6 @@ def _condition_text(evaluated: Evaluated, head: Command) -> str:
         return ""
     text = evaluated.data[head.arguments[0].start : head.arguments[-1].end].decode("utf-8", "backslashreplace")
     return " ".join(text.split())
-
-
-def _effect(data: bytes, body: tuple[Node, ...]) -> Effect:
-    """What a branch does, the most telling command first."""
-    commands = list(_commands(body))
-    for command in commands:
-        if command.name == "message":
-            words = [argument.text for argument in command.arguments]
-            if words[:1] in (["FATAL_ERROR"], ["SEND_ERROR"]):
-                return Effect(Does.ERRORS, line_at(data, command.start), " ".join(words[1:]))
-    work = next((c for c in commands if c.name in _BUILDS or c.name not in ("message", "set", "list", "string")), None)
-    if work is not None:
-        leaves = work.name in ("return", "continue", "break")
-        return Effect(Does.SKIPS if leaves else Does.WORK, line_at(data, work.start))
-    assigned = next((c for c in commands if c.name in ("set", "list", "string")), None)
-    if assigned is not None:
-        value = " ".join(argument.text for argument in assigned.arguments)
-        return Effect(Does.ASSIGNS, line_at(data, assigned.start), value=value)
-    if commands:
-        text = " ".join(argument.text for argument in commands[0].arguments)
-        return Effect(Does.PRINTS if _REFUSING.search(text) else Does.LOGS, line_at(data, commands[0].start), text)
-    return NOTHING
 
 
 def _onwards(effects: list[Effect], block: Block) -> Effect:

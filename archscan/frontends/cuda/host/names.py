@@ -110,12 +110,6 @@ def is_member(name: str) -> bool:
     return name.endswith("_") or name.startswith("m_") or (len(name) > 1 and name[0] == "m" and name[1].isupper())
 
 
-_FAILURE = re.compile(
-    rb"\b(?:[A-Z0-9_]*(?:_ERROR|THROW|_FAIL|FATAL|PANIC|ABORT|NOT_IMPLEMENTED|UNREACHABLE|INVALID_CONTROL_PATH)[A-Z0-9_]*"
-    rb"|LOG\s*\(\s*D?FATAL\s*\)|exit|abort|terminate|throw_\w+|ThrowError\w*)\s*(?:\(|;|<<)"
-)
-
-
 @cache
 def _check() -> re.Pattern[str]:
     """CUDA_CHECK_EQ and its kind, CheckArch, assert."""
@@ -147,8 +141,3 @@ def check_operator(name: str) -> str:
     operators = dict(row.split() for row in names()["comparisons"])
     ending = name.rpartition("_")[2]
     return operators.get(ending.lower(), "") if ending.isupper() else ""
-
-
-def failure(code: bytes) -> re.Match[bytes] | None:
-    """The first call in the code that never returns: an error macro, exit, abort."""
-    return _FAILURE.search(code)

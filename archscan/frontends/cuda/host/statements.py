@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from tree_sitter import Node
 
+from archscan.frontends.cuda.blocks import failed_check
 from archscan.frontends.cuda.host.asking import is_between
 from archscan.frontends.cuda.host.expressions import Expressions
 from archscan.frontends.cuda.host.filling import ATTRIBUTE, pointee
@@ -19,7 +20,7 @@ from archscan.frontends.cuda.host.names import (
     seed_of,
     speaks_of_architecture,
 )
-from archscan.frontends.cuda.host.summaries import Summariser, failure_effect
+from archscan.frontends.cuda.host.summaries import Summariser
 from archscan.frontends.cuda.host.syntax import (
     Assign,
     Block,
@@ -373,7 +374,7 @@ class Statements(Expressions):
         children = [n for n in node.named_children if value is None or n.id != value.id]
         labels = (self.expr(value),) if value else ()
         place = self.place(value) if value else self.place(node)
-        summary = self.summarise(tuple(children))
+        summary = self.summarise(tuple(children), case=True)
         falls = not summary.exits and _LEAVES.search(self._bytes(node)) is None
         return Case(labels, value is None, guards, self._block(children, after), place, summary, falls)
 
@@ -470,7 +471,7 @@ class Statements(Expressions):
             condition = Expr(Op.UNARY, first.place, f"!({first.text})", "!", args=(first,))
         if condition.op is Op.NAME and condition.name == "false":
             return None
-        refusal = failure_effect(name, self._bytes(statement), self.place(statement).line)
+        refusal = failed_check(name, self._bytes(statement), self.place(statement).line)
         rest = self.summarise(after) if self._may_ask(condition) else Summary()
         return Check(condition, name, self.place(statement), refusal, rest, self._near(statement))
 
@@ -478,17 +479,17 @@ class Statements(Expressions):
         condition = node.child_by_field_name("condition")
         if condition is None:
             return None
-        refusal = failure_effect("static_assert", self.data[node.start_byte : node.end_byte], self.place(node).line)
+        refusal = failed_check("static_assert", self.data[node.start_byte : node.end_byte], self.place(node).line)
         asked = self.expr(condition)
         rest = self.summarise(after) if self._may_ask(asked) or self.asks(condition) else Summary()
         return Check(asked, "static_assert", self.place(node), refusal, rest)
 
-    def summarise(self, nodes: tuple[Node, ...]) -> Summary:
-        """What a run of sibling statements does."""
+    def summarise(self, nodes: tuple[Node, ...], case: bool = False) -> Summary:
+        """What a run of sibling statements does, or a case of a switch."""
         if not nodes:
             return Summary()
         start, end = nodes[0].start_byte, nodes[-1].end_byte
-        return self.summariser.summary(self.data[start:end], self.place(nodes[0], nodes[-1]))
+        return self.summariser.summary(self.data[start:end], self.place(nodes[0], nodes[-1]), case)
 
     def _rest_of(self, nodes: tuple[Node, ...]) -> Summary:
         """What a run of sibling statements does, and what those use that surely run."""

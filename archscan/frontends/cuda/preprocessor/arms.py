@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
+from archscan.frontends.cuda.blocks import effect, stripped
 from archscan.frontends.cuda.constexpr import with_doubt
 from archscan.frontends.cuda.inventory import Named, named
 from archscan.frontends.cuda.lines import Lines
@@ -87,12 +88,12 @@ def body_facts(place: Place, lines: Lines, recogniser: Recogniser | None, is_own
     if recogniser is None:
         outline = _outline(raw) if len(raw) < _REPEATED else _outlined(raw)
         return BodyFacts(place, outline.digest, _below(outline.effect, place.line - 1), (), (), outline.defines)
-    code = bodies.stripped(raw)
+    code = stripped(raw)
     called = bodies.calls(code)
     return BodyFacts(
         place=place,
         digest=bodies.digest(code),
-        effect=bodies.effect(code, place.line),
+        effect=effect(code, place.line),
         features=tuple(_moved(use, place.line - 1) for use in _features(raw, called, recogniser, is_own)),
         calls=called,
         defines=_defines(code),
@@ -120,8 +121,8 @@ class _Outline(NamedTuple):
 def _outlined(raw: bytes) -> _Outline:
     if bodies.is_plainly_work(raw):
         return _Outline(bodies.digest(raw), Effect(Does.WORK, 1), ())
-    code = bodies.stripped(raw)
-    return _Outline(bodies.digest(code), bodies.effect(code, 1), _defines(code))
+    code = stripped(raw)
+    return _Outline(bodies.digest(code), effect(code, 1), _defines(code))
 
 
 _outline = lru_cache(maxsize=8192)(_outlined)  # machine-written kernels repeat their bodies
@@ -131,9 +132,9 @@ def _defines(code: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(m[1].decode() for m in _DEFINE.finditer(code))) if b"define" in code else ()
 
 
-def _below(effect: Effect, by: int) -> Effect:
+def _below(found: Effect, by: int) -> Effect:
     """An effect that many lines further down; none has no line."""
-    return Effect(effect.does, effect.line + by, effect.message, effect.value) if effect.line else effect
+    return Effect(found.does, found.line + by, found.message, found.value) if found.line else found
 
 
 def _moved(use: FeatureUse, by: int) -> FeatureUse:

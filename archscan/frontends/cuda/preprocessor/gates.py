@@ -49,6 +49,7 @@ from archscan.model.gate import (
 )
 from archscan.model.truth import Truth
 
+_WORKING = frozenset({Does.WORK, Does.RETURNS, Does.ASSIGNS})  # may call something
 _DEFINING = frozenset({Does.DEFINES, Does.NOTHING, Does.ERRORS})
 _FIRST_PEER = 80  # targets older than that decide nothing about which conjunct to underline
 _MOST_FEATURES = 24
@@ -328,7 +329,7 @@ class _Maker:
 
     def _used(self, body: BodyFacts, words: tuple[str, ...]) -> tuple[FeatureUse, ...]:
         """The features of a body: its own, those its calls reach; if there are none, those of the words beside it."""
-        if self.features is None or body.effect.does is not Does.WORK:
+        if self.features is None or body.effect.does not in _WORKING:
             return body.features
         found = {use.feature: use for use in reversed(body.features)}
         own = frozenset(found)
@@ -354,7 +355,7 @@ class _Maker:
         """The names behind a body that nothing is known of; None where nobody looked."""
         if self.features is None or body.named is None or self.index.template:
             return None  # what a program completes is not all there
-        return self._inventory(body).missing if body.effect.does is Does.WORK else ()
+        return self._inventory(body).missing if body.effect.does in _WORKING else ()
 
     def _arm(
         self, arm: ArmTruth, reading: Reading, own: Truth, facts: ArmFacts, lines: Lines, words: tuple[str, ...]
