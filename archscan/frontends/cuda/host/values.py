@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from archscan.analysis.encodings import compared_with
 from archscan.model.condition import (
     Atom,
     AtomKind,
@@ -357,22 +358,6 @@ def _by_target(universe: Universe, function: Callable[[int], Payload]) -> tuple[
     return merged((function(t.sm), universe.bit(t)) for t in universe.targets if not t.is_host)
 
 
-def encoded(sm: int, number: int) -> int | None:
-    """The capability in the encoding that a constant is written in: 9 -> major, 90 -> SM, 900 -> `__CUDA_ARCH__`.
-
-    None if no encoding fits: then the name was no capability after all (a count of SMs, an index).
-    """
-    if number <= 0:
-        return sm
-    if 5 <= number <= 19:
-        return sm // 10
-    if 30 <= number <= 139:
-        return sm
-    if 300 <= number <= 1399 or number >= 1 << 20:  # other vendors' values start far above (llama.cpp)
-        return sm * 10
-    return None
-
-
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -448,10 +433,10 @@ def _compared(name: str, left: Payload, right: Payload) -> Payload | None:
     equality = name in ("==", "!=")
     match left, right:
         case Capability(), int():
-            own = None if equality and right <= 4 else encoded(left.sm, right)
+            own = compared_with(left.sm, right, equality)
             return None if own is None else int(compare(own, right))
         case int(), Capability():
-            own = None if equality and left <= 4 else encoded(right.sm, left)
+            own = compared_with(right.sm, left, equality)
             return None if own is None else int(compare(left, own))
         case Capability(), Capability():
             return int(compare(left.sm, right.sm))
@@ -473,9 +458,9 @@ def _compared(name: str, left: Payload, right: Payload) -> Payload | None:
 def extreme(comparison: str, left: Payload, right: Payload) -> Payload | None:
     """The smaller (`<=`) or greater (`>=`) of two values, a capability in the encoding of the number it meets."""
     if isinstance(left, Capability) and isinstance(right, int):
-        left = encoded(left.sm, right)  # type: ignore[assignment]
+        left = compared_with(left.sm, right, False)  # type: ignore[assignment]
     if isinstance(right, Capability) and isinstance(left, int):
-        right = encoded(right.sm, left)  # type: ignore[assignment]
+        right = compared_with(right.sm, left, False)  # type: ignore[assignment]
     if not isinstance(left, int) or not isinstance(right, int):
         return None
     return left if _COMPARE[comparison](left, right) else right

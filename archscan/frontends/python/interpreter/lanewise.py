@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from archscan.analysis.encodings import compared_with
 from archscan.frontends.python.interpreter.operations import (
     COMPARE,
     kleene,
@@ -230,11 +231,17 @@ def _with_capability(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         return _substring(lanes, sign == "in", constant, isinstance(a, Capability))
     if not is_constant(constant) or constant is None:
         return Unknown(("None",)) if constant is None else Unknown((), False)
-    if encode(lanes.targets[0][0], constant) is None:
+    number = type(constant) is int and sign not in ("in", "not in")
+    equality = sign in ("==", "!=")
+
+    def own(target: Any) -> Value:
+        return compared_with(target.sm, constant, equality) if number else encode(target, constant)
+
+    if own(lanes.targets[0][0]) is None:
         return Unknown((str(constant)[:40],), False)
 
     def test(target: Any) -> Value:
-        mine = encode(target, constant)
+        mine = own(target)
         pair = (mine, constant) if isinstance(a, Capability) else (constant, mine)
         try:
             return bool(COMPARE[sign](*pair))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 from tree_sitter import Node
 
+from archscan.analysis.encodings import is_pair, text_form, written_like
 from archscan.model.target import Target, Universe
 
 Value = Any  # a Python constant or one of the classes below
@@ -478,17 +477,12 @@ def unite(*names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for group in names for name in group))[:8]
 
 
-_PREFIXED = re.compile(r"^(.*?)(sm_?|SM_?|compute_)?(\d{2,3})([af]?)$")
-_DOTTED = re.compile(r"^(\d{1,2})\.(\d)([af]?)?$")
-ARCH_TEXT = re.compile(r"^(?:sm_?|SM_?|compute_)?(\d{2,3})([afx]?)$|^(\d{1,2})\.(\d)[af]?$", re.ASCII)
-
-
 def encode(target: Target, like: Value) -> Value:
     """The target written the way the constant `like` is; None if that constant is no way to write one."""
     if isinstance(like, bool):
         return None
     if isinstance(like, int):
-        return _encode_int(target, like)
+        return written_like(target.sm, like)
     if isinstance(like, float):
         return target.major + target.minor / 10 if 3.0 <= like <= 15.0 else None
     if isinstance(like, str):
@@ -504,34 +498,9 @@ def encode(target: Target, like: Value) -> Value:
 def _is_pair(like: Value) -> bool:
     if not isinstance(like, tuple) or not 1 <= len(like) <= 2:
         return False
-    if not all(isinstance(i, int) and not isinstance(i, bool) for i in like):
-        return False
-    return 3 <= like[0] <= 15 and (len(like) == 1 or 0 <= like[1] <= 9)
-
-
-def _encode_int(target: Target, like: int) -> int | None:
-    if 3 <= like <= 20:
-        return target.major
-    if 50 <= like <= 150:
-        return target.sm
-    return target.arch if 500 <= like <= 1500 else None
+    return all(isinstance(i, int) and not isinstance(i, bool) for i in like) and is_pair(*like)
 
 
 def _encode_text(target: Target, like: str) -> str | None:
-    form = _form_of(like)
+    form = text_form(like)
     return None if form is None else form.format(target)
-
-
-@lru_cache(maxsize=1 << 12)
-def _form_of(like: str) -> str | None:
-    """How a text writes a target, with placeholders for the target's own numbers; None if it writes none."""
-    dotted = _DOTTED.match(like)
-    if dotted and 3 <= int(dotted[1]) <= 15:
-        return "{0.major}.{0.minor}" + (dotted[3] or "")
-    if not ARCH_TEXT.match(like):
-        return "{0.major}" if like.isdigit() and 5 <= int(like) <= 15 else None
-    match = _PREFIXED.match(like)
-    if not match or not 20 <= int(match[3]) <= 150:
-        return None
-    # Python sees the GPU, not what was compiled: "sm_90a" names the GPU that 9.0 is
-    return f"{match[2] or ''}{{0.sm}}{match[4]}"
