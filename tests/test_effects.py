@@ -97,6 +97,8 @@ BODIES = (
     Body("print and assign", Does.ASSIGNS, 'printf("slow"); tile = 64;', 'print("slow")\ntile = 64'),
     Body("assign either way", Does.ASSIGNS, "if (a) { tile = 64; } else { tile = 32; }",
          "if a:\n    tile = 64\nelse:\n    tile = 32"),
+    Body("told and empty", Does.REFUSES, 'TLLM_LOG_TRACE("not here"); return {};',
+         'logger.warning("not here")\nreturn []'),
     Body("empty", Does.RETURNS, "return {};", "return {}"),
     Body("worked out", Does.WORK, "y = slow(x); return y;", "y = slow(x)\nreturn y"),
     Body("number", Does.RETURNS, "return 64;", "return 64"),

@@ -356,7 +356,8 @@ class _Classifier:
             return _left([*said, _Said(Effect(Does.SKIPS, line, value="return"))])
         if self.vocabulary.refuses(statement.head) and not (works and self.vocabulary.is_no_answer(statement.head)):
             return told
-        if not works and any(one.complains for one in said) and _STATUS.fullmatch(statement.head):
+        excused = any(one.complains for one in said) and _STATUS.fullmatch(statement.head)
+        if not works and (excused or (told.message and statement.head in self.vocabulary.sections["hollow"])):
             return told
         printed = next((one.effect for one in said if one.effect.does is Does.PRINTS), None)
         if printed is not None and statement.head in self.vocabulary.sections["fine"] and not works:
