@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from archscan.analysis.decisions import About, listed, serving
 from archscan.judge.branches import REST
 from archscan.judge.needs.features import Needs
 from archscan.judge.needs.images import entry_targets
@@ -12,7 +13,7 @@ from archscan.judge.needs.obstacles import Obstacle
 from archscan.judge.verdicts import Shut, Why
 from archscan.model.facts import FileFacts, Site
 from archscan.model.finding import Problem
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Place, Related
+from archscan.model.gate import NOTHING, Arm, Effect, Gate, Kind, Layer, Place, Related
 from archscan.model.target import Target
 from archscan.model.truth import Truth
 
@@ -87,20 +88,5 @@ def defined(case: Case) -> tuple[str, ...]:
 
 def site_gate(file: FileFacts, site: Site, kind: Kind, truth: Truth, layer: Layer) -> Gate:
     """A gate that stands for a place without a condition: whoever gets there takes it."""
-    arm = Arm(
-        place=site.place,
-        condition=site.name,
-        own=truth,
-        truth=truth,
-        assumed=truth,
-        effect=Effect(Does.WORK, site.place.line),
-    )
-    return Gate(
-        path=file.path,
-        layer=layer,
-        kind=kind,
-        place=site.place,
-        arms=(arm,),
-        symbols=(site.function,),
-        names_arch=False,
-    )
+    about = About(symbols=(site.function,), names_arch=False)
+    return listed(file.path, layer, kind, serving(site.place, site.name, truth), NOTHING, about)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
+from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, listed, serving
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.archlists import ArchList, Entry
 from archscan.frontends.build.images import Image, disputed, images_note, suffix_features
 from archscan.frontends.build.places import comments_at, line_at, place_of
 from archscan.model.facts import Source
-from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer
+from archscan.model.gate import Does, Effect, FeatureUse, Gate, Kind, Layer
 from archscan.model.truth import Truth
-
-ASSUMPTIONS = ("CUDA, not ROCm", "toolkit and libraries new enough", "environment variables unset")
 
 
 def list_gates(lists: Iterable[ArchList], source: Source, catalog: Catalog) -> tuple[Gate, ...]:
@@ -36,35 +36,26 @@ def list_gate(one: ArchList, source: Source, catalog: Catalog, recogniser: Recog
     truth = loads if refused is None else Truth(0, universe.all)
     spot = place_of(source.data, one.start, one.end)
     near = comments_at(source.data, one.start)
-    return Gate(
-        path=source.path,
-        layer=Layer.BUILD,
-        kind=Kind.BUILD_LIST,
-        place=spot,
-        arms=(
-            Arm(
-                place=spot,
-                condition=" ".join(one.shown.split()),
-                own=loads,
-                truth=truth,
-                assumed=truth if refused else Truth(loads.yes | loads.unknown(universe.device), loads.no),
-                effect=Effect(Does.WORK, spot.line),
-                unknowns=one.unknowns,
-                assumes=(*one.assumes, *one.unknowns),
-                features=_features(one, f"{one.name} {near}", spot.line, recogniser),
-            ),
-        ),
-        rest=refused or Effect(Does.SKIPS, spot.line, environment=(one.environment,) if one.environment else ()),
+    assumed = truth if refused else Truth(loads.yes | loads.unknown(universe.device), loads.no)
+    arm = replace(
+        serving(spot, " ".join(one.shown.split()), loads, truth, assumed),
+        unknowns=one.unknowns,
+        assumes=(*one.assumes, *one.unknowns),
+        features=_features(one, f"{one.name} {near}", spot.line, recogniser),
+    )
+    about = About(
         near=near,
         symbols=(one.name,) if one.name else (),
-        assumptions=ASSUMPTIONS,
-        extra=(
+        assumptions=TAKEN_FOR_GRANTED,
+        notes=(
             *notes(one.images, one.toolkit if refused else "", catalog),
             *_glued(one),
             *_left_open(one),
             *compiled_as((entry.text, entry.images) for entry in one.entries),
         ),
     )
+    rest = refused or Effect(Does.SKIPS, spot.line, environment=(one.environment,) if one.environment else ())
+    return listed(source.path, Layer.BUILD, Kind.BUILD_LIST, arm, rest, about)
 
 
 _VIRTUAL = re.compile(r"arch=\\?[\"']?compute_(\d{2,3}[af]?)\b")

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from archscan.analysis.decisions import About, listed, serving
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.patterns import matched, replaced
 from archscan.frontends.build.places import comments_at, place_of
 from archscan.frontends.build.syntax import Block, Command, Node
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer
+from archscan.model.gate import Does, Effect, Gate, Kind, Layer
 from archscan.model.target import Target
 from archscan.model.truth import Truth
 
@@ -119,14 +120,8 @@ def _gate(path: str, data: bytes, command: Command, hit: dict[Target, Damage], c
     else:
         rest = Effect(Does.ASSIGNS, spot.line, value=f"{first.became} in the place of {named} with its suffix")
     text = " ".join(data[command.start : command.end].decode("utf-8", "backslashreplace").split())
-    effect = Effect(Does.WORK, spot.line)
-    return Gate(
-        path=path,
-        layer=Layer.BUILD,
-        kind=Kind.STRING_EDIT,
-        place=spot,
-        arms=(Arm(place=spot, condition=text, own=truth, truth=truth, assumed=truth, effect=effect),),
-        rest=rest,
+    about = About(
         near=comments_at(data, command.start),
-        extra=(("mistake", "an edit that was meant for another architecture"),),
+        notes=(("mistake", "an edit that was meant for another architecture"),),
     )
+    return listed(path, Layer.BUILD, Kind.STRING_EDIT, serving(spot, text, truth), rest, about)

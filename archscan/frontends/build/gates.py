@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from archscan.analysis.decisions import About, Rest, decided, listed, serving
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.archgates import notes, refusal
@@ -145,30 +146,22 @@ def _list_gate(evaluated: Evaluated, group: list[Literal]) -> Gate | None:
     if dropping is not None:
         related = (Related(evaluated.path, place.line, Role.DEFINITION, f"named in {shown[:80]}"),)
         place, shown = place_of(evaluated.data, dropping.start, dropping.end), _condition_text(evaluated, dropping)
-    return Gate(
-        path=evaluated.path,
-        layer=Layer.BUILD,
-        kind=Kind.BUILD_LIST,
-        place=place,
-        arms=(
-            Arm(
-                place=place,
-                condition=shown,
-                own=loads if refused else own if not asked else truth,
-                truth=truth,
-                assumed=truth if truth is not own else Truth(truth.yes | truth.unknown(universe.device), truth.no),
-                effect=Effect(Does.WORK, place.line),
-                unknowns=assumes if loads is own else (),
-                assumes=assumes if loads is own else (),
-                features=_features(evaluated, group),
-            ),
-        ),
-        rest=refused or _refusal(evaluated, users, first),
-        extra=notes(_made(evaluated, group), evaluated.cuda if refused else "", evaluated.catalog),
+    assumed = truth if truth is not own else Truth(truth.yes | truth.unknown(universe.device), truth.no)
+    left_open = assumes if loads is own else ()
+    arm = replace(
+        serving(place, shown, loads if refused else own if not asked else truth, truth, assumed),
+        unknowns=left_open,
+        assumes=left_open,
+        features=_features(evaluated, group),
+    )
+    about = About(
         related=related,
         near=comments_at(evaluated.data, first.start),
-        symbols=tuple(dict.fromkeys(literal.name for literal in group if literal.name)),
+        symbols=tuple(literal.name for literal in group if literal.name),
+        notes=notes(_made(evaluated, group), evaluated.cuda if refused else "", evaluated.catalog),
     )
+    rest = refused or _refusal(evaluated, users, first)
+    return listed(evaluated.path, Layer.BUILD, Kind.BUILD_LIST, arm, rest, about)
 
 
 def _made(evaluated: Evaluated, group: list[Literal]) -> tuple[Image, ...]:
@@ -488,21 +481,16 @@ def _gate_of(
         related = (Related(evaluated.path, place.line, Role.CALLER, "compares with it"),)
         place = place_of(evaluated.data, defined[0].start, defined[0].end)
         arms = (replace(arms[0], place=place), *arms[1:])
-    return Gate(
-        path=evaluated.path,
-        layer=Layer.BUILD,
-        kind=Kind.STRING_COMPARE if by_text else Kind.IF,
-        place=place,
-        arms=arms,
+    shown = _condition_text(evaluated, head)
+    about = About(
         related=related,
-        rest=_onwards(effects, block),
         reach=_truth(evaluated, {target: target in seen for target in evaluated.traces}),
         near=comments_at(evaluated.data, head.start),
-        symbols=tuple(
-            dict.fromkeys(re.findall(r"[A-Za-z_]\w*(?:ARCH|SM|CC|CAPAB)\w*", _condition_text(evaluated, head)))
-        ),
-        extra=(("encoding", "text"),) if by_text else (),
+        symbols=tuple(re.findall(r"[A-Za-z_]\w*(?:ARCH|SM|CC|CAPAB)\w*", shown)),
+        notes=(("encoding", "text"),) if by_text else (),
     )
+    kind = Kind.STRING_COMPARE if by_text else Kind.IF
+    return decided(evaluated.path, Layer.BUILD, kind, place, arms, Rest(_onwards(effects)), about)
 
 
 def _arm(evaluated: Evaluated, part: Part, number: int, effect: Effect, seen: dict[Target, tuple[Answer, ...]]) -> Arm:
@@ -546,10 +534,9 @@ def _condition_text(evaluated: Evaluated, head: Command) -> str:
     return " ".join(text.split())
 
 
-def _onwards(effects: list[Effect], block: Block) -> Effect:
+def _onwards(effects: list[Effect]) -> Effect:
     """What follows where no branch is taken: after a refusal the build itself."""
-    refused = any(effect.refuses for effect in effects)
-    return Effect(Does.WORK, 0) if refused and block.parts[-1].head.name != "else" else NOTHING
+    return Effect(Does.WORK, 0) if any(effect.refuses for effect in effects) else NOTHING
 
 
 def _accepting(effect: Effect, effects: list[Effect]) -> Effect:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from archscan.analysis.decisions import About, listed, serving
 from archscan.binary.loading import How
 from archscan.catalog.types import Catalog
 from archscan.judge.binaries.absent import absent, held_here
@@ -32,7 +33,7 @@ from archscan.model.finding import (
     Reason,
     Risk,
 )
-from archscan.model.gate import NOTHING, Arm, Does, Effect, Gate, Kind, Layer, Place, Related, Role
+from archscan.model.gate import NOTHING, Kind, Layer, Place, Related, Role
 from archscan.model.library import Library
 from archscan.model.report import Binaries
 from archscan.model.target import Selection
@@ -164,8 +165,8 @@ def _finding(view: Loaded, kernels: KernelCount, said: Said, selected: Selected)
     truth = Truth(admits, universe.all & ~admits)
     truth_of = "unknown" if said.advice is Advice.CONTESTED else "no"
     place = Place(0, 0, 1, 1, 1, 1)
-    arm = Arm(place=place, condition=names, own=truth, truth=truth, assumed=truth, effect=Effect(Does.WORK, 1))
-    gate = Gate(library.path, Layer.BINARY, Kind.IMAGES, place, (arm,), NOTHING, names_arch=False)
+    about = About(names_arch=False)
+    gate = listed(library.path, Layer.BINARY, Kind.IMAGES, serving(place, names, truth), NOTHING, about)
     attributes = {
         "problem": Problem.EXCLUDED.value,
         "layer": gate.layer.value,

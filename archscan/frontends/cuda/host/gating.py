@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from archscan.analysis.decisions import About, listed, serving
 from archscan.frontends.cuda.host.evaluation import Evaluator
 from archscan.frontends.cuda.host.flow import Flow
 from archscan.frontends.cuda.host.indexing import HostIndex, recogniser_of, vocabulary_of
@@ -19,7 +20,7 @@ from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.protocol import Context
 from archscan.model.condition import both, surely
 from archscan.model.facts import Site, SiteKind, Undecided
-from archscan.model.gate import NOTHING, Arm, FeatureUse, Gate, Kind, Layer, Place, Related, Role
+from archscan.model.gate import NOTHING, FeatureUse, Gate, Kind, Layer, Place, Related, Role
 from archscan.model.gate import Scope as Around
 from archscan.model.truth import Truth, always
 
@@ -119,32 +120,23 @@ def _made(
     if not verdict.basis.arch or not (verdict.truth.yes | verdict.truth.no):
         return None
     taken = test.option.summary
-    arm = Arm(
-        place=place,
-        condition=condition,
-        own=verdict.truth,
-        truth=verdict.truth,
-        assumed=verdict.assumed,
+    arm = replace(
+        serving(place, condition, verdict.truth, assumed=verdict.assumed),
         effect=taken.effect,
         unknowns=verdict.unknowns,
         digest=taken.digest,
         features=tuple(f if f.path else replace(f, path=test.path) for f in taken.features),
         calls=taken.calls,
     )
-    message = f"{test.function.name or 'a template'} tests its argument here"
-    return Gate(
-        path=index.path,
-        layer=Layer.DEVICE,
-        kind=Kind.WINDOW,
-        place=place,
-        arms=(arm,),
-        rest=test.otherwise.summary.effect if test.otherwise else NOTHING,
-        scope=Around(test.function.name, test.function.is_kernel, test.function.is_device)
-        if test.function.name
-        else None,
+    function = test.function
+    message = f"{function.name or 'a template'} tests its argument here"
+    about = About(
+        scope=Around(function.name, function.is_kernel, function.is_device) if function.name else None,
         related=(Related(test.path, test.option.place.line, Role.CALLER, message),),
         symbols=symbols,
     )
+    otherwise = test.otherwise.summary.effect if test.otherwise else NOTHING
+    return listed(index.path, Layer.DEVICE, Kind.WINDOW, arm, otherwise, about)
 
 
 # features through calls

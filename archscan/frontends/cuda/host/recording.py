@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from archscan.analysis.decisions import About, Rest, decided, listed
 from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.evaluation import MEMBERSHIP, Evaluator, is_boolean
 from archscan.frontends.cuda.host.flow import option_verdicts
@@ -29,7 +30,6 @@ from archscan.frontends.cuda.liveness import Liveness
 from archscan.model.condition import both, mapped, surely
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
-    NOTHING,
     Arm,
     Does,
     Effect,
@@ -40,7 +40,7 @@ from archscan.model.gate import (
     Related,
     Role,
 )
-from archscan.model.gate import Scope as Around
+from archscan.model.gate import Scope as FunctionScope
 from archscan.model.truth import Truth
 
 _TRUTHS = frozenset({"true", "false", "1", "0"})
@@ -252,48 +252,42 @@ class GateRecorder:
         near: str = "",
         symbol: str = "",
     ) -> None:
-        decided = [d for d in drafts if d.condition is not None and d.verdict.basis.arch]
-        asked = self._symbols(decided, scope)
+        asking = [d for d in drafts if d.condition is not None and d.verdict.basis.arch]
+        asked = self._symbols(asking, scope)
         if asked and all(name in self.tables for name in asked):
             return
-        if all(_says_nothing(d.verdict, self.evaluator.universe.device) for d in decided):
-            if not self.tested.intersection(asked) and not self._is_answered_by_callers(decided[0].verdict, scope):
-                self._undecided(decided[0])
+        if all(_says_nothing(d.verdict, self.evaluator.universe.device) for d in asking):
+            if not self.tested.intersection(asked) and not self._is_answered_by_callers(asking[0].verdict, scope):
+                self._undecided(asking[0])
             return
         function = scope.function
         uses = self.tables.get(function.name, ()) if function and kind is Kind.SWITCH else ()
-        device = bool(function and function.is_device) or "__CUDA_ARCH__" in "".join(d.text for d in decided)
+        device = bool(function and function.is_device) or "__CUDA_ARCH__" in "".join(d.text for d in asking)
         live = self._reach(drafts[0].place.start, device) & live
         reach = live.truth
         if kind is Kind.CHECK:
-            reach = _still_asked(reach, scope.refused & decided[0].verdict.truth.no)
+            reach = _still_asked(reach, scope.refused & asking[0].verdict.truth.no)
         arms = tuple(self._arms(drafts, kind, scope, live))
         origins = sorted({o for d in drafts for o in d.verdict.basis.origins})
         first = next((a for a, d in zip(arms, drafts, strict=True) if d.verdict.basis.arch), arms[0])
-        listings = [i for d in decided for i in d.verdict.basis.listings if i.path == self.path and i.admitted]
+        listings = [i for d in asking for i in d.verdict.basis.listings if i.path == self.path and i.admitted]
         if listings and kind is not Kind.SWITCH:
             self._list_gate(min(listings, key=lambda item: item.place.start), arms, rest, scope, asked)
             return
-        self.gates.append(
-            Gate(
-                path=self.path,
-                layer=Layer.DEVICE if device else Layer.HOST,
-                kind=kind,
-                place=place if kind is Kind.SWITCH else first.place,
-                arms=arms,
-                rest=NOTHING if arms[-1].is_else else rest.effect,
-                rest_features=() if arms[-1].is_else else rest.features,
-                rest_calls=() if arms[-1].is_else else rest.calls,
-                scope=_around(function, place),
-                reach=None if reach.yes == self.evaluator.universe.device else reach,
-                related=(
-                    *(_definition(o) for o in origins if not self._inside(o, drafts)),
-                    *(Related(path, line, Role.CALLER, "asked here") for path, line in uses),
-                ),
-                near=near,
-                symbols=tuple(dict.fromkeys([*([symbol] if symbol else []), *asked])),
-            )
+        about = About(
+            scope=_around(function, place),
+            reach=None if reach.yes == self.evaluator.universe.device else reach,
+            related=(
+                *(_definition(o) for o in origins if not self._inside(o, drafts)),
+                *(Related(path, line, Role.CALLER, "asked here") for path, line in uses),
+            ),
+            near=near,
+            symbols=(*([symbol] if symbol else []), *asked),
         )
+        spot = place if kind is Kind.SWITCH else first.place
+        layer = Layer.DEVICE if device else Layer.HOST
+        after = Rest(rest.effect, rest.features, rest.calls)
+        self.gates.append(decided(self.path, layer, kind, spot, arms, after, about))
 
     def _is_answered_by_callers(self, verdict: Verdict, scope: Scope) -> bool:
         """Whether only the template arguments of a helper are missing, which the conditions that call it give."""
@@ -319,19 +313,9 @@ class GateRecorder:
         else:
             arm = first
         use = Related(self.path, first.place.line, Role.CALLER, "asked here")
-        self.gates.append(
-            Gate(
-                path=self.path,
-                layer=Layer.HOST,
-                kind=Kind.ALLOW_LIST,
-                place=listing.place,
-                arms=(replace(arm, place=listing.place, condition=listing.text, focus=None),),
-                rest=others,
-                scope=_around(scope.function, first.place),
-                related=(use,),
-                symbols=tuple(dict.fromkeys(asked)),
-            )
-        )
+        about = About(scope=_around(scope.function, first.place), related=(use,), symbols=tuple(asked))
+        listing_arm = replace(arm, place=listing.place, condition=listing.text, focus=None)
+        self.gates.append(listed(self.path, Layer.HOST, Kind.ALLOW_LIST, listing_arm, others, about))
 
     def _inside(self, origin: Origin, drafts: list[ArmDraft]) -> bool:
         return origin.path == self.path and any(origin.line == d.place.line for d in drafts)
@@ -483,8 +467,8 @@ def _definition(origin: Origin) -> Related:
     return Related(origin.path, origin.line, Role.DEFINITION, f"{origin.name} is defined here")
 
 
-def _around(function: Function | None, place: Place) -> Around | None:
+def _around(function: Function | None, place: Place) -> FunctionScope | None:
     if function is None or not function.name:
         return None
     whole = len(function.body) == 1 and getattr(function.body[0], "place", None) == place
-    return Around(function.name, function.is_kernel, function.is_device, whole)
+    return FunctionScope(function.name, function.is_kernel, function.is_device, whole)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from archscan.analysis.decisions import About, Rest, decided
 from archscan.frontends.cuda.host.reach import Inventory
 from archscan.frontends.cuda.inventory import Named
 from archscan.frontends.cuda.lines import Lines
@@ -33,7 +34,6 @@ from archscan.frontends.cuda.preprocessor.walk import ArmTruth, ChainTruth, Envi
 from archscan.model.condition import Cond, Reading, both, either, possibly, readings, truth, without
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
-    NOTHING,
     Arm,
     Does,
     Effect,
@@ -208,19 +208,15 @@ class _Maker:
         defined = _defined(facts)
         behind = self._behind(facts, around.scope, chain.arms[-1].end.line)
         definition = bool(defined) and (around.used or any(n in self.table.needed for n in defined))
-        return Gate(
-            path=self.path,
-            layer=Layer.PREPROCESSOR,
-            kind=Kind.MACRO_DEFINITION if definition else Kind.PREPROCESSOR_IF,
-            place=facts[0].place,
-            arms=tuple(
-                self._arm(arm, reading, truth(arm.own, self.evaluator.everything), found, lines, words)
-                for arm, reading, found in zip(
-                    chain.arms, self._readings(a.when for a in chain.arms), facts, strict=True
-                )
-            ),
-            rest=Effect(Does.WORK, chain.arms[-1].end.line) if behind else NOTHING,
-            rest_features=behind,
+        arms = tuple(
+            self._arm(arm, reading, truth(arm.own, self.evaluator.everything), found, lines, words)
+            for arm, reading, found in zip(chain.arms, self._readings(a.when for a in chain.arms), facts, strict=True)
+        )
+        rest = Rest(Effect(Does.WORK, chain.arms[-1].end.line), behind) if behind else Rest()
+        types = tuple(
+            (f"named:{i}", "types") for i, one in enumerate(facts) if one.body.features and one.body.is_named_only
+        )
+        about = About(
             scope=around.scope,
             reach=self._reach(chain.reach),
             related=asked.related,
@@ -228,16 +224,14 @@ class _Maker:
             symbols=defined if definition else asked.derived,
             derived_from=asked.derived,
             names_arch=asked.direct,
-            extra=(
+            notes=(
                 *(("written", name) for name in around.written[:1]),
                 *(("unasked", name) for name in (() if definition else defined[:1])),
-                *(
-                    (f"named:{i}", "types")
-                    for i, one in enumerate(facts)
-                    if one.body.features and one.body.is_named_only
-                ),
+                *types,
             ),
         )
+        kind = Kind.MACRO_DEFINITION if definition else Kind.PREPROCESSOR_IF
+        return decided(self.path, Layer.PREPROCESSOR, kind, facts[0].place, arms, rest, about)
 
     def _is_own(self, name: str) -> bool:
         """Whether scanned code defines what the file calls by a name."""
@@ -301,15 +295,9 @@ class _Maker:
                     is_else=condition == "1",
                 )
             )
-        return Gate(
-            path=self.path,
-            layer=Layer.PREPROCESSOR,
-            kind=Kind.TARGET_MACRO,
-            place=lines.place(call.start, call.end),
-            arms=tuple(arms),
-            scope=self.index.call_scopes.get(call.start),
-            reach=self._reach(point.live),
-        )
+        about = About(scope=self.index.call_scopes.get(call.start), reach=self._reach(point.live))
+        place = lines.place(call.start, call.end)
+        return decided(self.path, Layer.PREPROCESSOR, Kind.TARGET_MACRO, place, tuple(arms), Rest(), about)
 
     def _readings(self, whens: Iterable[Cond]) -> tuple[Reading, ...]:
         compiler = self.environment.compiler

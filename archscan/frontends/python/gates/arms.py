@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, Rest, decided
 from archscan.frontends.python.gates.effects import block_effect
 from archscan.frontends.python.gates.notes import images_in, shared_bytes
 from archscan.frontends.python.interpreter.conditions import Answer, always, deciding, focus, met, passed
@@ -33,7 +35,7 @@ from archscan.model.truth import Truth
 if TYPE_CHECKING:
     from archscan.frontends.python.gates.module_pass import ModulePass
 
-ASSUMPTIONS = ("CUDA, not ROCm", "toolkit and libraries new enough", "environment variables unset")
+_MOST_RELATED = 12
 
 
 def is_gate(scan: ModulePass, answers: list[Answer], conditions: list[Node | None], frame: Frame) -> bool:
@@ -151,21 +153,40 @@ def arm_of(
 def gate_of(scan: ModulePass, kind: Kind, spot: Node, arms: tuple[Arm, ...], rest: Effect, related: tuple[Related, ...],
     reach: Answer, path: list[Node], frame: Frame,
 ) -> Gate:  # fmt: skip
-    return Gate(
-        path=scan.module.path,
-        layer=layer_of(scan, related, spot),
-        kind=kind_of(scan, kind, spot, arms, rest),
-        place=place(spot, scan.module.data),
-        arms=arms,
-        rest=rest,
+    """The gate of a condition that is asked at a spot."""
+    about = About(
         scope=scope_of(path),
         reach=reach.truth,
-        related=tuple(dict.fromkeys(related))[:12],
+        related=traced(related),
         near=words_about(scan, path[-2], path, symbols_in(spot), related),
         symbols=symbols_in(spot),
-        assumptions=ASSUMPTIONS,
-        extra=notes_on(scan, spot, frame),
+        assumptions=TAKEN_FOR_GRANTED,
+        notes=notes_on(scan, spot, frame),
     )
+    return made(scan, kind, spot, arms, Rest(rest), about)
+
+
+def made(scan: ModulePass, kind: Kind, spot: Node, arms: tuple[Arm, ...], rest: Rest, about: About) -> Gate:
+    """The gate of a decision that is made at a spot, whose words tell what it is asked for."""
+    layer = layer_of(scan, about.related, spot)
+    gate = decided(scan.module.path, layer, kind, place(spot, scan.module.data), arms, rest, about)
+    return replace(gate, kind=kind_of(scan, kind, spot, arms, gate.rest))
+
+
+def answered(arm: Arm, effective: Answer) -> Arm:
+    """The arm with what an answer says of who takes it."""
+    return replace(
+        arm,
+        truth=effective.truth,
+        assumed=effective.assumed,
+        unknowns=effective.unknowns,
+        assumes=effective.assumes,
+    )
+
+
+def traced(related: Iterable[Related]) -> tuple[Related, ...]:
+    """The places on the way to an answer, once each, as many as a report shows."""
+    return tuple(dict.fromkeys(related))[:_MOST_RELATED]
 
 
 def layer_of(scan: ModulePass, related: tuple[Related, ...], spot: Node) -> Layer:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, listed, serving
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.archgates import compiled_as
@@ -27,7 +28,7 @@ from archscan.frontends.python.source.comments import said_above
 from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.syntax import arguments, is_prose, line_of, oneline, place, text
 from archscan.frontends.python.source.syntax import field as child
-from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Role
+from archscan.model.gate import Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Role
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
@@ -344,30 +345,18 @@ class _Writer:
         truth = own if reach is None else Truth(own.yes & reach.yes, own.no | reach.no)
         spot = place(node, self.data)
         near = self._near(node)
-        return Gate(
-            path=self.path,
-            layer=Layer.BUILD,
-            kind=Kind.BUILD_LIST,
-            place=spot,
-            arms=(
-                Arm(
-                    place=spot,
-                    condition=oneline(node),
-                    own=own,
-                    truth=truth,
-                    assumed=truth,
-                    effect=Effect(Does.WORK, spot.line),
-                    features=self._features(images, f"{name} {near}", spot.line),
-                ),
-            ),
-            rest=Effect(Does.SKIPS, spot.line, environment=(environment,) if environment else ()),
+        arm = serving(spot, oneline(node), own, truth)
+        arm = replace(arm, features=self._features(images, f"{name} {near}", spot.line))
+        about = About(
             reach=reach,
             related=related,
             near=near,
             symbols=(name,) if name else (),
-            assumptions=("CUDA, not ROCm", "toolkit and libraries new enough", "environment variables unset"),
-            extra=(("images:0", images_note(images)),),
+            assumptions=TAKEN_FOR_GRANTED,
+            notes=(("images:0", images_note(images)),),
         )
+        rest = Effect(Does.SKIPS, spot.line, environment=(environment,) if environment else ())
+        return listed(self.path, Layer.BUILD, Kind.BUILD_LIST, arm, rest, about)
 
     def _features(self, images: tuple[Image, ...], words: str, line: int) -> tuple[FeatureUse, ...]:
         """What names and comments say, and what suffixes are for."""

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, Rest
 from archscan.frontends.python.gates.arms import (
-    ASSUMPTIONS,
     arm_notes,
     arm_of,
     arms_of,
     has_suffix,
     is_gate,
-    kind_of,
-    layer_of,
+    made,
     notes_on,
     overridden,
     renames,
+    traced,
     varies,
     words_about,
 )
@@ -39,13 +39,12 @@ from archscan.frontends.python.source.syntax import (
     inner,
     oneline,
     operands,
-    place,
     statements,
     template,
     text,
 )
 from archscan.frontends.python.source.syntax import field as child
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind
+from archscan.model.gate import Arm, Does, Effect, Kind
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
@@ -132,26 +131,20 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
     if len(parts) == 1 and behind and _is_other_way(scan, parts[0][0], frame, arms[0].effect, effect_of(behind)):
         arms, rest = (_what_follows(scan, parts[0], behind, answers[0], reach, frame),), arms[0].effect
         behind = []
-    has_else = any(a.is_else for a in arms)
     first = next(i for i, a in enumerate(answers) if a.arch)
     condition = parts[first][0]
     spot = focus(scan.interpreter, condition, frame) if condition is not None else ladder[0]
-    gate = Gate(
-        path=scan.module.path,
-        layer=layer_of(scan, related, spot),
-        kind=kind_of(scan, Kind.IF, spot, arms, rest),
-        place=place(spot, scan.module.data),
-        arms=arms,
-        rest=Effect(Does.NOTHING) if has_else else overridden(rest, environment),
-        rest_calls=tuple(dict.fromkeys(name for one in behind for name in calls_in(one))),
+    about = About(
         scope=scope_of(path),
         reach=Truth(reach.truth.yes & ~elsewhere, reach.truth.no | elsewhere),
-        related=tuple(dict.fromkeys(related))[:12],
+        related=traced(related),
         near=words_about(scan, ladder[0], path, symbols_in(condition), related),
         symbols=symbols_in(condition),
-        assumptions=ASSUMPTIONS,
-        extra=(*_mixed_note(mixed), *notes_on(scan, spot, frame), *arm_notes(scan, parts, path, frame)),
+        assumptions=TAKEN_FOR_GRANTED,
+        notes=(*_mixed_note(mixed), *notes_on(scan, spot, frame), *arm_notes(scan, parts, path, frame)),
     )
+    called = tuple(dict.fromkeys(name for one in behind for name in calls_in(one)))
+    gate = made(scan, Kind.IF, spot, arms, Rest(overridden(rest, environment), calls=called), about)
     if asks_table(scan, spot, frame):
         return
     asked = conjunct_of(condition, spot) if condition is not None else spot

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.gates.arms import ASSUMPTIONS, words_near
+from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, listed, serving
+from archscan.frontends.python.gates.arms import answered, traced, words_near
 from archscan.frontends.python.gates.decisions import simple
 from archscan.frontends.python.gates.definitions import literal_of, said_beside
 from archscan.frontends.python.gates.effects import message_of, raised
@@ -37,7 +39,7 @@ from archscan.frontends.python.source.comments import names_in, said_in
 from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.syntax import arguments, docstring, inner, line_of, oneline, operands, place, text
 from archscan.frontends.python.source.syntax import field as child
-from archscan.model.gate import Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Related, Role, Scope
+from archscan.model.gate import Does, Effect, FeatureUse, Kind, Layer, Related, Role, Scope
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
@@ -288,27 +290,24 @@ def emit(
     near += " " + docstring(body) if body.type in ("function_definition", "class_definition") else ""
     features = scan.features(f"{near} {said_in(body)} {names_in(body)} {scope.name if scope else ''}", guarded)
     features += tuple(FeatureUse(name, line_of(guarded), confidence="low") for name in meant)
-    arm = Arm(
-        place=place(literal, scan.module.data),
-        condition=oneline(literal),
-        own=own.truth,
-        truth=effective.truth,
-        assumed=effective.assumed,
+    listing = answered(serving(place(literal, scan.module.data), oneline(literal), own.truth), effective)
+    listing = replace(
+        listing,
         effect=Effect(Does.WORK, line_of(guarded)),
-        unknowns=effective.unknowns,
-        assumes=effective.assumes,
         body=place(body, scan.module.data),
         calls=calls_in(body),
         features=tuple(dict.fromkeys(features)),
     )
-    gate = Gate(
-        path=scan.module.path, layer=layer, kind=kind, place=arm.place, arms=(arm,), rest=rest, scope=scope,
-        reach=reach.truth, related=tuple(dict.fromkeys((*notes, *scan.interpreter.trace)))[:12],
+    about = About(
+        scope=scope,
+        reach=reach.truth,
+        related=traced((*notes, *scan.interpreter.trace)),
         near=near.strip()[:1200],
-        symbols=symbols_in(spot), assumptions=ASSUMPTIONS,
-        extra=(("images:0", made),) if made else (),
-    )  # fmt: skip
-    scan.add(gate)
+        symbols=symbols_in(spot),
+        assumptions=TAKEN_FOR_GRANTED,
+        notes=(("images:0", made),) if made else (),
+    )
+    scan.add(listed(scan.module.path, layer, kind, listing, rest, about))
 
 
 def raises_in(module: Module, function: Node) -> Node | None:

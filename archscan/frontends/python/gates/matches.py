@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.gates.arms import ASSUMPTIONS, arm_of, kind_of, layer_of, words_near
+from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, Rest
+from archscan.frontends.python.gates.arms import arm_of, made, traced, words_near
 from archscan.frontends.python.gates.effects import after, effect_of
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.interpreter.conditions import Answer, always, answer_of, met, passed
@@ -15,7 +17,7 @@ from archscan.frontends.python.interpreter.matching import case_truths, takes_al
 from archscan.frontends.python.source.blocks import ends, scope_of
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import statements
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind
+from archscan.model.gate import NOTHING, Arm, Effect, Kind
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates.module_pass import ModulePass
@@ -37,15 +39,16 @@ def visit_match(scan: ModulePass, path: list[Node]) -> None:
         return
     reach = reach_of(scan, path)
     arms = _arms(scan, cases, answers, reach, frame)
-    rest = Effect(Does.NOTHING) if any(a.is_else for a in arms) else _rest(path, cases)
-    related = tuple(dict.fromkeys(scan.interpreter.trace))[:12]
     first = next(i for i, a in enumerate(answers) if a.arch)
-    scan.add(Gate(
-        path=scan.module.path, layer=layer_of(scan, related, path[-1]),
-        kind=kind_of(scan, Kind.IF, path[-1], arms, rest), place=arms[first].place, arms=arms,
-        rest=rest, scope=scope_of(path), reach=reach.truth, related=related,
-        near=words_near(scan, statement, path), assumptions=ASSUMPTIONS,
-    ))  # fmt: skip
+    about = About(
+        scope=scope_of(path),
+        reach=reach.truth,
+        related=traced(scan.interpreter.trace),
+        near=words_near(scan, statement, path),
+        assumptions=TAKEN_FOR_GRANTED,
+    )
+    gate = made(scan, Kind.IF, path[-1], arms, Rest(_rest(path, cases)), about)
+    scan.add(replace(gate, place=arms[first].place))
 
 
 def _arms(scan: ModulePass, cases: list[Node], answers: list[Answer], reach: Answer, frame: Frame) -> tuple[Arm, ...]:
@@ -69,4 +72,4 @@ def _rest(path: list[Node], cases: list[Node]) -> Effect:
     blocks = [block for case in cases if (block := child(case, "consequence")) is not None]
     if around.type in ("block", "module") and all(map(ends, blocks)):
         return effect_of(after(statement, statements(around)))
-    return Effect(Does.NOTHING)
+    return NOTHING

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from archscan.analysis.decisions import About, listed, serving
 from archscan.catalog.recognise import Recogniser
 from archscan.frontends.build.archgates import list_gate, refusal
 from archscan.frontends.build.archlists import ArchList
@@ -12,7 +13,7 @@ from archscan.frontends.build.python import Known, known_lists, read_python
 from archscan.frontends.build.reading import Given, open_questions
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Source, Undecided
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer
+from archscan.model.gate import Does, Effect, Gate, Kind, Layer
 from archscan.model.truth import Truth
 
 
@@ -70,16 +71,9 @@ def _allow_list(known: Known, source: Source, context: Context) -> Gate:
     truth = Truth(universe.device & ~no, no | universe.host)
     spot = place_of(source.data, known.start, known.end)
     shown = " ".join(source.data[known.start : known.end].decode("utf-8", "backslashreplace").split())
-    arm = Arm(place=spot, condition=shown, own=truth, truth=truth, assumed=truth, effect=Effect(Does.WORK, spot.line))
-    return Gate(
-        path=source.path,
-        layer=Layer.PYTHON,
-        kind=Kind.BUILD_LIST,
-        place=spot,
-        arms=(arm,),
-        rest=Effect(Does.RAISES, spot.line, known.message),
-        assumptions=("the user asks for the capability of the GPU",),
-    )
+    about = About(assumptions=("the user asks for the capability of the GPU",))
+    refused = Effect(Does.RAISES, spot.line, known.message)
+    return listed(source.path, Layer.PYTHON, Kind.BUILD_LIST, serving(spot, shown, truth), refused, about)
 
 
 def with_made(found: list[Gate], made: Made) -> list[Gate]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.gates.arms import ASSUMPTIONS, words_near
+from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, listed, serving
+from archscan.frontends.python.gates.arms import answered, traced, words_near
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.interpreter.conditions import Answer, answer, focus
 from archscan.frontends.python.source.blocks import scope_of, symbols_in
 from archscan.frontends.python.source.syntax import arguments, line_of, place, template, text
 from archscan.frontends.python.source.syntax import field as child
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Scope
+from archscan.model.gate import Arm, Does, Effect, Kind, Layer, Scope
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates.module_pass import ModulePass
@@ -52,35 +53,22 @@ def _gate(scan: ModulePass, path: list[Node], call: Node, condition: Node, skips
     name = child(tested, "name") if tested is not None else None
     near = f"{words_near(scan, call, path)} {reason}".strip()
     words = f"{near} {text(name) if name is not None else ''}"
-    scan.add(
-        Gate(
-            path=scan.module.path,
-            layer=Layer.PYTHON,
-            kind=Kind.TEST_SKIP,
-            place=arm.place,
-            arms=(arm if skips else replace(arm, features=scan.features(words, call)),),
-            rest=runs if skips else skipped,
-            scope=Scope(text(name)) if name is not None else scope_of(path),
-            reach=reach.truth,
-            related=tuple(dict.fromkeys(scan.interpreter.trace))[:12],
-            near=near,
-            symbols=symbols_in(condition),
-            assumptions=ASSUMPTIONS,
-        )
+    about = About(
+        scope=Scope(text(name)) if name is not None else scope_of(path),
+        reach=reach.truth,
+        related=traced(scan.interpreter.trace),
+        near=near,
+        symbols=symbols_in(condition),
+        assumptions=TAKEN_FOR_GRANTED,
     )
+    arm = arm if skips else replace(arm, features=scan.features(words, call))
+    rest = runs if skips else skipped
+    scan.add(listed(scan.module.path, Layer.PYTHON, Kind.TEST_SKIP, arm, rest, about))
 
 
 def _arm(scan: ModulePass, spot: Node, condition: Node, own: Answer, effective: Answer, effect: Effect) -> Arm:
-    return Arm(
-        place=place(spot, scan.module.data),
-        condition=" ".join(text(condition).split()),
-        own=own.truth,
-        truth=effective.truth,
-        assumed=effective.assumed,
-        effect=effect,
-        unknowns=effective.unknowns,
-        assumes=effective.assumes,
-    )
+    arm = serving(place(spot, scan.module.data), " ".join(text(condition).split()), own.truth)
+    return replace(answered(arm, effective), effect=effect)
 
 
 def _tested(call: Node) -> Node | None:

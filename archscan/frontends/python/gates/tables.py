@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.gates.arms import ASSUMPTIONS, words_near
+from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, Rest, decided, serving
+from archscan.frontends.python.gates.arms import answered, words_near
 from archscan.frontends.python.gates.definitions import class_value, definition
 from archscan.frontends.python.gates.effects import block_effect, caught, is_log
 from archscan.frontends.python.gates.lists import admitted, names_targets
@@ -30,7 +31,7 @@ from archscan.frontends.python.source.syntax import (
 )
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.triggers import occurrences
-from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related, Role
+from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates.module_pass import ModulePass
@@ -293,20 +294,21 @@ def emit_table(
         value = child(pair, "value")
         if own is None or value is None:
             continue
-        effective = reach & own
-        arms.append(Arm(
-            place=place(pair, module.data), condition=oneline(child(pair, "key") or pair), own=own.truth,
-            truth=effective.truth, assumed=effective.assumed,
-            effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120)),
-            unknowns=effective.unknowns, assumes=effective.assumes, body=place(value, module.data),
-        ))  # fmt: skip
+        row = serving(place(pair, module.data), oneline(child(pair, "key") or pair), own.truth)
+        picks = Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120))
+        arms.append(replace(answered(row, reach & own), effect=picks, body=place(value, module.data)))
     use = Related(scan.module.path, line_of(reader.node), Role.CALLER, oneline(reader.node, 100))
+    about = About(
+        scope=scope_of(path),
+        reach=reach.truth,
+        related=(use,),
+        near=words_near(scan, table, path),
+        symbols=(name,) if name else (),
+        assumptions=TAKEN_FOR_GRANTED,
+    )
     if arms:
-        scan.add(Gate(
-            path=module.path, layer=Layer.PYTHON, kind=Kind.TABLE, place=place(table, module.data),
-            arms=tuple(arms), rest=reader.effect, scope=scope_of(path), reach=reach.truth, related=(use,),
-            near=words_near(scan, table, path), symbols=(name,) if name else (), assumptions=ASSUMPTIONS,
-        ))  # fmt: skip
+        whole = place(table, module.data)
+        scan.add(decided(module.path, Layer.PYTHON, Kind.TABLE, whole, tuple(arms), Rest(reader.effect), about))
 
 
 def _is_pair(asked: Value) -> bool:
