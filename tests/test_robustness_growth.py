@@ -6,10 +6,13 @@ import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hostile import catalog, check, facts
 
+from archscan.frontends.python.interpreter import evaluate, names
+from archscan.frontends.python.interpreter.values import Value
 from archscan.model.gate import Gate
 
 IF = "#if __CUDA_ARCH__ >= 900\n"
@@ -154,3 +157,37 @@ def test_flags_behind_a_macro_are_told_nearest_first_and_bounded() -> None:
     text = "".join(f"#define M{i} (M{i + 1} + F{i})\n" for i in range(200)) + "#define M200 __CUDA_ARCH__\n"
     (gate,) = gates(text + f"#if M10 > 900\n{BODY}")
     assert gate.arms[0].unknowns == tuple(f"F{i}" for i in range(10, 74))
+
+
+def grown_list(n: int) -> str:
+    """A list that a function of Python adds to under conditions and in loops, of which nothing is told."""
+    adding = "".join(
+        f"    if sm_capabilities.get('k{i}'):\n        out.append(f{i}())\n"
+        f"    for name, on in (('a', sm_capabilities.get('a{i}')), ('b', sm_capabilities.get('b{i}'))):\n"
+        f"        if on:\n            out.extend(g{i}(name))\n"
+        for i in range(n)
+    )
+    rows = ", ".join(f"'{c}{i}': major >= 9 and on('x{i}')" for i in range(n) for c in "kab")
+    return (
+        f"def made(sm_capabilities):\n    out = [first()]\n{adding}    return out\n\n\n"
+        f"def told():\n    major = {CAPABILITY}[0]\n    return {{{rows}}}\n\n\n"
+        "def main():\n    sm_capabilities = told()\n    found = made(sm_capabilities)\n    return found\n"
+    )
+
+
+@pytest.mark.parametrize("steps", [50, 150])
+def test_a_list_too_long_to_follow_ends_the_search(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """Where the steps are used up nothing is remembered: each place would go through all before it, twice."""
+    joins = 0
+    join = names._join
+
+    def counted(*args: Any) -> Value:
+        nonlocal joins
+        joins += 1
+        return join(*args)
+
+    monkeypatch.setattr(names, "STEPS", steps)
+    monkeypatch.setattr(evaluate, "STEPS", steps)
+    monkeypatch.setattr(names, "_join", counted)
+    facts(grown_list(10).encode(), "a.py")
+    assert 0 < joins < 500

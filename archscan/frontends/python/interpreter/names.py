@@ -274,6 +274,9 @@ def _joined(
     key = (start, len(before), f"{name} joined {before[-1].node.start_byte}")
     known = frame.memo.get(key)
     if known is None:
+        if interpreter.steps > STEPS:  # nothing is remembered from here on: each join would go through all before it
+            interpreter.cut(frame, key)
+            return Unknown((name,), lost=True)
         outer, interpreter.trace = interpreter.trace, []
         whole = interpreter.cut_short
         value = _join(interpreter, name, frame, before, chain, start, arm)
