@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from archscan.model.gate import Kind
 from tests.test_python_cases import gates, scan, yes
 
@@ -40,9 +42,18 @@ def test_an_object_made_here_has_its_class_s_defaults() -> None:
             if major * 10 + minor < SPEC.min_sm:
                 raise RuntimeError("too old")
         """
-    bound, gate = gates(text)
-    assert (bound.kind, bound.place.line, yes(bound)) == (Kind.WINDOW, 7, {90, 100, 103, 110, 120, 121})
+    (gate,) = gates(text)  # told once: where the bound is compared
+    assert (gate.kind, gate.place.line) == (Kind.IF, 13)
     assert yes(gate) == {50, 75, 80, 86, 89}
+
+
+def test_a_bound_that_no_condition_compares_is_told_where_it_is_set() -> None:
+    text = """
+        class Spec:
+            min_sm: int = 90
+        """
+    (bound,) = gates(text)
+    assert (bound.kind, bound.place.line, yes(bound)) == (Kind.WINDOW, 3, {90, 100, 103, 110, 120, 121})
 
 
 def test_what_is_set_again_is_not_what_init_gave() -> None:
@@ -253,3 +264,17 @@ def test_members_of_an_enumeration_of_chips() -> None:
         """
     (gate,) = gates(text)
     assert (yes(gate, 0), yes(gate, 1)) == ({50, 75, 80, 86, 89}, {100})
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [("cv2.VideoCapture", 0), ("'cv2.VideoCapture'", 0), ("platform.DeviceCapability", 1), ("typing.Tuple", 1)],
+)
+def test_a_parameter_of_a_library_s_class_is_that_and_no_capability(kind: str, count: int) -> None:
+    text = f"""
+        def read(cap: {kind}):
+            if cap >= (9, 0):
+                return fast()
+            return slow()
+        """
+    assert len(gates(text)) == count

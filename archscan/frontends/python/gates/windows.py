@@ -53,9 +53,27 @@ def visit_bound(scan: ModulePass, path: list[Node]) -> bool:
     own, spot = _window(scan, bounds)
     if own is None or spot is None:
         return True
-    rest, related = _bound_reader(scan, frame, [name for _, _, name in bounds.values()])
+    names = [name for _, _, name in bounds.values()]
+    rest, related = _bound_reader(scan, frame, names)
+    if not related and any(_is_asked(scan, name) for name in names):
+        return True  # the condition that compares it is the gate
     emit(scan, Kind.WINDOW, spot, own, rest, related, path, frame, Layer.PYTHON, cls)
     return True
+
+
+def _is_asked(scan: ModulePass, name: str) -> bool:
+    """Whether a condition in the scanned code compares a bound, so that it tells targets apart."""
+    modules = scan.interpreter.graph.modules
+    for path in sorted(scan.users.get(name, frozenset()) | {scan.module.path}):
+        module = modules[path]
+        for offset in occurrences(module.data, name.encode()):
+            parts = module.descend(offset)
+            at = next((i for i in range(len(parts) - 1, 0, -1) if parts[i].type in ("if_statement", "elif_clause")), 0)
+            if at and at + 1 < len(parts) and parts[at + 1] == child(parts[at], "condition"):
+                frame = scan.interpreter.frame_at(module, parts[: at + 2])
+                if answer(scan.interpreter, parts[at + 1], frame).varies:
+                    return True
+    return False
 
 
 def visit_bound_method(scan: ModulePass, path: list[Node]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.frames import MISSING, Frame
+from archscan.frontends.python.interpreter.knowledge import speaks_of_chips
 from archscan.frontends.python.interpreter.values import ClassV, FuncV, InstanceV, Value, assume, depends
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import operands, text
@@ -34,12 +35,37 @@ def given_object(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     return memo[key]
 
 
-def _given_object(interpreter: Interpreter, name: str, frame: Frame) -> Value:
+def is_of_another_kind(name: str, frame: Frame) -> bool:
+    """Whether a parameter is of a class of some library that has no word for chips: `cap: cv2.VideoCapture`."""
+    key = ("another kind", frame.scope.body.start_byte, name)
+    memo = frame.module.memo
+    if key not in memo:
+        written = next((child(p, "type") for p in _parameters(frame) if _name_of(p) == name), None)
+        kind = text(written) if written is not None else ""
+        found = _OF_LIBRARY.fullmatch(kind)
+        memo[key] = found is not None and found[1] not in _TYPING and not speaks_of_chips(kind)
+    return bool(memo[key])
+
+
+_OF_LIBRARY = re.compile(r"[\"']?([A-Za-z_]\w*)(?:\.\w+)*\.[A-Z]\w*(?:\s*\|\s*None)?[\"']?")
+_TYPING = frozenset({"typing", "t", "typing_extensions"})
+
+
+def _parameters(frame: Frame) -> tuple[Node, ...]:
+    """The parameters of the function that a frame is of."""
     function = frame.scope.body.parent if frame.parent is not None and frame.parameters else None
     holder = child(function, "parameters") if function is not None else None
-    for parameter in operands(holder) if holder is not None else ():
-        named = child(parameter, "name") or (parameter.named_children[0] if parameter.named_children else None)
-        if named is not None and text(named) == name and frame.parent is not None:
+    return tuple(operands(holder)) if holder is not None else ()
+
+
+def _name_of(parameter: Node) -> str:
+    named = child(parameter, "name") or (parameter.named_children[0] if parameter.named_children else None)
+    return text(named) if named is not None else ""
+
+
+def _given_object(interpreter: Interpreter, name: str, frame: Frame) -> Value:
+    for parameter in _parameters(frame):
+        if _name_of(parameter) == name and frame.parent is not None:
             return _default(interpreter, parameter, name, frame.parent) or _typed(interpreter, parameter, frame.parent)
     return MISSING
 

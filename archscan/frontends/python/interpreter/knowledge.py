@@ -46,6 +46,13 @@ _OTHER = re.compile(
     r"|\.split\(\s*[\"']\."  # a version's numbers: of the toolkit, the driver, a package
 )
 _DEVICE = re.compile(r"capab|compute|dev|cuda|gpu|arch|prop|nvml|(?<![a-z])(?:cc|sm|cap)(?![a-z])", re.IGNORECASE)
+
+
+def speaks_of_chips(words: str) -> bool:
+    """Whether a text, such as the name of a class, has a word for GPUs or their capability."""
+    return _DEVICE.search(words) is not None
+
+
 _ASKS = re.compile(r"capab|sm_version|compute", re.IGNORECASE)
 
 

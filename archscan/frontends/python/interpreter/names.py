@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.interpreter.annotations import given_object
+from archscan.frontends.python.interpreter.annotations import given_object, is_of_another_kind
 from archscan.frontends.python.interpreter.branches import combine, split_truth, taken
 from archscan.frontends.python.interpreter.changes import trusted
 from archscan.frontends.python.interpreter.decorators import decorated
@@ -84,7 +84,7 @@ def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     if seeded is None:
         given = given_object(interpreter, name, frame)
         return Unknown((name,)) if given is MISSING else given
-    if name in ("major", "minor") and not _is_about_chips(frame):
+    if is_of_another_kind(name, frame) or (name in ("major", "minor") and not _is_about_chips(frame)):
         return Unknown((name,))
     namesake = _namesake(interpreter, name, frame)
     return seeded if namesake is None else namesake
