@@ -102,7 +102,7 @@ def _order(feature: Feature, first: str) -> tuple[object, ...]:
     return (
         feature.is_right,
         feature.is_listing,
-        met.reach is not Reach.RUN,
+        met.reach is not Reach.RUN and not _is_called(feature, first),
         not feature.path.startswith(first),
         feature.chain is None and met.gate.layer not in _HERE,
         bool(feature.lacking) or met.advice is Advice.WIDEN_UNSAFE_COMPILE,  # what can be opened comes first
@@ -113,6 +113,11 @@ def _order(feature: Feature, first: str) -> tuple[object, ...]:
         -len(feature.findings),
         feature.name,
     )
+
+
+def _is_called(feature: Feature, first: str) -> bool:
+    """Whether code of the consumer runs it, though no gate there shuts it."""
+    return bool(first) and feature.chain is not None and any(p.startswith(first) for p in feature.chain.callers)
 
 
 def _of_chain(chain: Chain, found: Mapping[str, Finding], own: list[Finding], is_ambiguous: bool) -> Feature | None:
