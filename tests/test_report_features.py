@@ -106,6 +106,15 @@ def test_what_the_first_root_runs_comes_first() -> None:
     assert [feature.path for feature in found] == ["b/run.cu", "a/model.py"]
 
 
+def test_what_the_first_root_calls_comes_before_what_nobody_calls() -> None:
+    worse = moved(NORM, "b/jit/a.py", Layer.JIT, chain="c1")
+    called = moved(MAJORS, "b/jit/z.py", Layer.JIT, chain="c2")
+    for caller, first in (("a/model.py:7", "b/jit/z.py"), ("c/model.py:7", "b/jit/a.py")):
+        chains = (chained(worse), replace(chained(called, id="c2"), callers=(caller,)))
+        found = features(report([worse, called], *chains, roots=("x/a", "x/b")))
+        assert found[0].path == first
+
+
 def test_what_one_gate_shuts_is_told_once() -> None:
     other = replace(header_finding(9, (10, 10), 50), chain="c2")
     found = features(report([MAJORS, other], chained(MAJORS), chained(MAJORS, other, id="c2")))
