@@ -304,7 +304,7 @@ def test_few_fixes_are_proposed_unasked(tmp_path: Path, monkeypatch: pytest.Monk
     condition = "__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200"
     source = f"__global__ void k(float* p) {{\n#if {condition}\n  p[0] = 1.f;\n#endif\n}}\n"
     (tmp_path / "k.cu").write_text(source)
-    for options, expected in ((("--no-fixes",), [None]), ((), ["unsafe"]), (("--fixes",), ["unsafe"])):
+    for options, expected in ((("--no-fixes",), [None]), ((), ["safe"]), (("--fixes",), ["safe"])):
         assert cli.run(["-t", "sm120", "--isolated", "-f", "json", *options, str(tmp_path / "k.cu")]) == 1
         findings = json.loads(capsys.readouterr().out)["findings"]
         assert [f["fix"] and f["fix"]["safety"] for f in findings] == expected
