@@ -57,13 +57,25 @@ def test_enough_is_labelled_and_no_target_dominates() -> None:
     assert Counter(p["class"] for p in first) == {"other": 12, "language-models": 12}
 
 
-def test_the_second_drawing_is_mostly_about_newer_chips_and_half_of_it_not_about_language_models() -> None:
-    targets = Counter(label["target"] for label in SECOND)
-    assert len(SECOND) >= 120 and len(SECOND_FIXES) >= 50
+@pytest.mark.parametrize(
+    ("name", "places", "fixes", "of_packages"),
+    [("second", SECOND, SECOND_FIXES, 14), ("third", THIRD, THIRD_FIXES, 22)],
+)
+def test_later_drawings_are_mostly_about_newer_chips_and_half_of_them_not_about_language_models(
+    name: str, places: list[dict[str, Any]], fixes: list[dict[str, Any]], of_packages: int
+) -> None:
+    targets = Counter(label["target"] for label in places)
+    assert len(places) >= 160 and len(fixes) >= 100
     assert len(targets) == 10
-    assert sum(targets[name] for name in NEWER) > 0.5 * len(SECOND)
-    classes = Counter(p["class"] for p in packages() if p["set"] == "second")
-    assert classes.total() >= 14 and classes["other"] >= classes["language-models"]
+    assert sum(targets[chip] for chip in NEWER) > 0.5 * len(places)
+    classes = Counter(p["class"] for p in packages() if p["set"] == name)
+    assert classes.total() >= of_packages and classes["other"] >= classes["language-models"]
+
+
+def test_the_third_drawing_has_what_the_others_lack() -> None:
+    assert sum(label["problem"] in ("over-admitted", "disagrees") for label in THIRD) >= 20
+    assert sum(label["intent"] == "images" for label in THIRD) >= 20
+    assert sum(label["advice"] not in ("leave", "widen-unsafe-compile") for label in THIRD) >= 100
 
 
 def test_nothing_that_the_judge_reads_names_a_package_of_the_later_drawings() -> None:
