@@ -181,7 +181,7 @@ class _Interpreter:
             return
         if "CACHE" in words:
             arguments = arguments[: words.index("CACHE")]
-            if self.scope.find(name) is not None and words[-1] != "FORCE":
+            if self.scope.find(name) not in (None, UNSET) and words[-1] != "FORCE":
                 return
         values = self.expanded(arguments)
         if not self.request.takes(name):
@@ -255,7 +255,7 @@ class _Interpreter:
 
     def language(self, command: Command) -> None:
         """project() and enable_language(): with CUDA come the architectures that nvcc builds for by default."""
-        words = {argument.text for argument in command.arguments}
+        words = {value.text for value in self.expanded(command.arguments)}
         if self.request.is_default and "CUDA" in words and self.find("CMAKE_CUDA_ARCHITECTURES") is None:
             self.assign("CMAKE_CUDA_ARCHITECTURES", self.request.compiler_default)
 
