@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def run_builds(given: Mapping[str, Any]) -> int:
     sources = [s for s in read_now if isinstance(s, Source) and (scan.include_vendored or s.origin is Origin.OWN)]
     failed = [s for s in (*read_now, *discovery.failed) if isinstance(s, Failed)]
     extra = _torch_files(given["prefix"]) if given["prefix"] else {}
-    found = collect(sources, Given.of(catalog, scan), extra)
+    found = collect(sources, replace(Given.of(catalog, scan), is_default=True), extra)
     not_read = [*found.not_read, *((f.path, f.reason) for f in failed)]
     advice = advice_for(found.builds, selection, found.cuda, catalog) if selection is not None else None
     if given["format_"] == "json":

@@ -280,3 +280,70 @@ def test_a_loop_over_the_names_of_lists(tmp_path: Path) -> None:
     )
     (build,) = builds(tmp_path)["builds"]
     assert [i.partition(":")[0] for i in images(build)] == ["sm_80", "sm_120a"]
+
+
+FLASH = """
+import functools, os, platform, shlex
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension, CppExtension, IS_HIP_EXTENSION
+SKIP = os.getenv("PROJECT_SKIP", "FALSE") == "TRUE"
+if os.environ.get("BUILD_TARGET", "auto") == "auto":
+    IS_ROCM = True if IS_HIP_EXTENSION else False
+@functools.lru_cache(maxsize=None)
+def cuda_archs():
+    return os.getenv("PROJECT_CUDA_ARCHS", "80;90").split(";")
+flags = []
+if not SKIP and not IS_ROCM:
+    for sm in ("80", "90", "120"):
+        if sm in cuda_archs():
+            flags += ["-gencode", f"arch=compute_{sm},code=sm_{sm}"]
+    if platform.machine() == "aarch64":
+        flags += ["-gencode", "arch=compute_87,code=sm_87"]
+    ext = CUDAExtension("flash", ["a.cu"], extra_compile_args={"nvcc": flags})
+elif not SKIP and IS_ROCM:
+    ext = CUDAExtension("flash", ["a.hip.cu"])
+setup(ext_modules=[ext])
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "made"),
+    [
+        ((), {"sm_80", "sm_90"}),
+        (("--set", "PROJECT_CUDA_ARCHS=120"), {"sm_120"}),
+        (("--set", "PROJECT_SKIP=TRUE"), None),
+    ],
+)
+def test_what_a_script_takes_by_default_holds(options: tuple[str, ...], made: set[str] | None, tmp_path: Path) -> None:
+    """As flash-attn does: one extension, nothing that hangs on what nobody set, no build of a list that is only asked."""
+    (tmp_path / "setup.py").write_text(FLASH)
+    found = builds(tmp_path, *options)["builds"]
+    extensions = [build for build in found if build["kind"] == "extension"]
+    assert [{i["arch"] for i in build["images"]} for build in extensions] == ([made] if made else [])
+    assert len(found) == len(extensions) or made is None
+    assert all(build["unknowns"] == [] for build in extensions)
+
+
+@pytest.mark.parametrize(
+    ("options", "made", "unknowns"),
+    [
+        (("--set", "FORCE_CUDA=1"), set(), ["TORCH_CUDA_ARCH_LIST", "the GPU of the machine that builds"]),
+        (("--set", "FORCE_CUDA=1", "--set", "TORCH_CUDA_ARCH_LIST=9.0"), {"sm_90"}, []),
+        (("--set", "FORCE_CUDA=1", "--set", "NVCC_FLAGS=-gencode arch=compute_80,code=sm_80"), {"sm_80"}, []),
+    ],
+)
+def test_an_extension_without_a_word_on_flags(
+    options: tuple[str, ...], made: set[str], unknowns: list[str], tmp_path: Path
+) -> None:
+    """As torchvision does: torch's variable decides, or the user's flags."""
+    (tmp_path / "setup.py").write_text(
+        "import os, shlex, torch\nfrom setuptools import setup\n"
+        "from torch.utils.cpp_extension import CppExtension, CUDAExtension\n"
+        'FORCE = os.getenv("FORCE_CUDA", "0") == "1"\nNVCC_FLAGS = os.getenv("NVCC_FLAGS", None)\n'
+        "CUDA = torch.cuda.is_available() or FORCE\nargs = {'cxx': []}\n"
+        "if CUDA:\n    Extension = CUDAExtension\n    args['nvcc'] = [] if NVCC_FLAGS is None else shlex.split(NVCC_FLAGS)\n"
+        "else:\n    Extension = CppExtension\n"
+        "setup(ext_modules=[Extension(name='vision._C', sources=sorted(glob('*.cu')), extra_compile_args=args)])\n"
+    )
+    (build,) = builds(tmp_path, *options)["builds"]
+    assert ({i["arch"] for i in build["images"]}, build["unknowns"]) == (made, unknowns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from archscan.frontends.build.images import Image, list_entries
 from archscan.frontends.build.interpreter import Built, Project, Trace, evaluate
 from archscan.frontends.build.places import line_at
 from archscan.frontends.build.python.lists import NUMBER_LEFT_OPEN
-from archscan.frontends.build.python.values import strings
+from archscan.frontends.build.python.values import Items, Unknown, strings
 from archscan.frontends.build.readers import read
 from archscan.frontends.build.reading import Given, finished, mentions, of_flags
 from archscan.frontends.build.request import Request, default_architecture, inputs_of, spellings_of
@@ -45,7 +46,7 @@ def collect(sources: Iterable[Source], given: Given, extra: Mapping[str, bytes] 
     for source in sorted(sources, key=lambda one: one.path):
         if is_cmake(source.path):
             cmake[source.path] = (source, parse(source.data))
-        elif source.path.endswith(".py") and makes_flags(source.data):
+        elif source.path.endswith(".py") and (makes_flags(source.data) or _TORCH_EXTENSIONS.search(source.data)):
             _of_python(source, given, found)
         elif build_kind(source.path) is not None and mentions(source.data):
             reading = read(source.path, source.data, given)
@@ -100,7 +101,7 @@ def _of_python(source: Source, given: Given, found: Collected) -> None:
     if isinstance(tree, str):
         found.not_read.append((source.path, tree))
         return
-    if not code_makes_flags(source.data, tree):
+    if not code_makes_flags(source.data, tree) and not _declares(tree):
         return
     script = python.evaluated(source.data, tree, given)
     lists = finished(python.lists_of(script))
@@ -115,7 +116,20 @@ def _of_python(source: Source, given: Given, found: Collected) -> None:
         (source.path, f"line {line_at(source.data, at)}: {why}") for at, why in python.unread(script, lists)
     ]
     rest = [one for one in lists if not {line_at(source.data, e.at) for e in one.entries if e.at >= 0} & told]
+    if any(one.path == source.path and one.images for one in found.builds):  # a list that only the script asks is in it
+        rest = [one for one in rest if one.is_flags or one.consumer or one.words]
     found.builds += [_of_list(one, source, given) for one in rest if not one.is_built]
+
+
+def _declares(tree: ast.Module) -> bool:
+    """Whether a script declares an extension for CUDA, though it says nothing of flags."""
+    return any(
+        isinstance(node, ast.Name | ast.Attribute) and _called(node) == "CUDAExtension" for node in ast.walk(tree)
+    )
+
+
+def _called(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
 
 
 def _is_torch_list(one: ArchList) -> bool:
@@ -130,12 +144,20 @@ def _of_extension(
         flags = of_flags(extension.name, text, given)
         if flags is not None:
             return replace(_of_list(flags, source, given, "extension"), line=extension.line, reads="")
+        entries, gaps, words = flag_entries(text, given.catalog, given.release)
+        if entries or words:  # the user's own, from outside of the file
+            begin = source.data.rfind(b"\n", 0, extension.at) + 1
+            own = ArchList(extension.name, entries, begin, begin, "", gaps, "", given.release, words, is_flags=True)
+            return replace(_of_list(own, source, given, "extension"), line=extension.line)
     open_flags = [because(text) for text in strings(extension.nvcc) if NUMBER_LEFT_OPEN.search(shown(text))]
     if open_flags:
         names = tuple(dict.fromkeys(name for names in open_flags for name in names)) or ("flags for nvcc",)
         return Build(extension.name, "extension", source.path, extension.line, unknowns=names)
     texts = [text for value in extension.values for text in strings(value)]
-    device = any(_CUDA_SOURCE.search(run.text or "") for text in texts for run in text)
+    unseen = any(isinstance(v, Unknown) or (isinstance(v, Items) and v.is_open) for v in extension.values)
+    device = (extension.is_cuda and unseen) or any(
+        _CUDA_SOURCE.search(run.text or "") for text in texts for run in text
+    )
     if not device or not _TORCH_EXTENSIONS.search(source.data):
         return None
     user = given.value(TORCH_LIST)

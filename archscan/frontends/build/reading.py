@@ -43,6 +43,7 @@ class Given:
     release: str = "13.0"
     values: Mapping[str, str] = field(default_factory=dict)
     unset: frozenset[str] = frozenset()
+    is_default: bool = False  # asked for what is built where nobody sets more: what a script takes by default holds
 
     @classmethod
     def of(cls, catalog: Catalog, settings: ScanSettings) -> Given:

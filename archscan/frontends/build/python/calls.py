@@ -23,11 +23,14 @@ from archscan.frontends.build.python.values import (
     key_of,
     names_in,
 )
-from archscan.frontends.build.traced import readable, shown
+from archscan.frontends.build.traced import readable, shown, written
 
 _EXTENSIONS = frozenset(
     {"CUDAExtension", "CppExtension", "Extension", "load", "load_inline", "CMakeExtension", "make_extension"}
 )
+
+
+_MACHINE = {"platform.machine": "x86_64", "platform.system": "Linux"}  # where builds are taken to run, as for C++
 
 
 def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
@@ -55,7 +58,10 @@ def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
         return ordered(script, last, arguments, keywords)
     if last in BUILTINS:
         return BUILTINS[last](script, arguments)
-    declared(script, last, node, arguments, keywords)
+    known = library_call(script, name, arguments)
+    if known is not None:
+        return known
+    declared(script, last, node, arguments, keywords, "CUDAExtension" in _names_of(function, last))
     for argument in arguments:
         script.keep(last, argument)
     for key, argument in keywords.items():
@@ -103,7 +109,29 @@ def ordered(script: Script, name: str, arguments: list[Value], keywords: dict[st
     return ranked[0][1] if ranked else Unknown((f"{name}()",))
 
 
-def declared(script: Script, name: str, node: ast.Call, arguments: list[Value], keywords: dict[str, Value]) -> None:
+def library_call(script: Script, name: str, arguments: list[Value]) -> Value | None:
+    """What a function of the standard library gives; None where that is not known."""
+    if name in _MACHINE and script.given.is_default:
+        return Str(written(_MACHINE[name]))
+    if name == "shlex.split" and arguments and isinstance(arguments[0], Str):
+        return TEXT_METHODS["split"](arguments[0], [])
+    return None
+
+
+def _names_of(function: Value, name: str) -> set[str]:
+    """The last names that what is called may have: `Extension = CUDAExtension if … else CppExtension`."""
+    ways = function.values if isinstance(function, Either) else (function,)
+    return {name, *(way.name.rpartition(".")[2] for way in ways if isinstance(way, Opaque))}
+
+
+def declared(
+    script: Script,
+    name: str,
+    node: ast.Call,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    is_cuda: bool = False,
+) -> None:
     """Notes an extension module."""
     if name not in _EXTENSIONS and not name.endswith("Extension"):
         return
@@ -112,7 +140,8 @@ def declared(script: Script, name: str, node: ast.Call, arguments: list[Value], 
     nvcc = options.items.get("nvcc") if isinstance(options, Table) else None
     nvcc = keywords.get("extra_cuda_cflags", nvcc if nvcc is not None else options)
     label = readable(shown(title.runs)) if isinstance(title, Str) else "?"
-    script.extensions.append(Extension(label, node.lineno, script.offset(node), (*arguments, *keywords.values()), nvcc))
+    values = (*arguments, *keywords.values())
+    script.extensions.append(Extension(label, node.lineno, script.offset(node), values, nvcc, is_cuda))
 
 
 def method_call(

@@ -19,6 +19,9 @@ def environment_call(
         return Unknown(("an environment variable",))
     if method == "setdefault":
         script.set_environment(name, default)
+    nothing = default is None and (len(arguments) > 1 or "default" in keywords) and method != "setdefault"
+    if nothing and script.given.is_default and not ARCH_NAME.search(name) and script.given.value(name) is None:
+        return None
     return read_environment(script, name, default, required=False)
 
 
@@ -36,7 +39,7 @@ def read_environment(script: Script, name: str, default: Value, required: bool) 
         for run in default.runs:
             if run.at >= 0:
                 script.environment[run.at] = name
-        if not ARCH_NAME.search(name):
+        if not ARCH_NAME.search(name) and not script.given.is_default:
             return (
                 Unknown((name,))
                 if default.known in ("", "0", "1", "OFF", "ON", "FALSE", "TRUE", "False", "True")

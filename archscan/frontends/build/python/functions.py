@@ -250,6 +250,11 @@ def _version(script: Script, arguments: list[Value]) -> Value:
     return value if isinstance(value, Release) else Unknown(names_in(value))
 
 
+def _truth(script: Script, arguments: list[Value]) -> Value:
+    answer = script.truth(arguments[0]) if arguments else False
+    return Unknown(names_in(arguments[0])) if answer is None else answer
+
+
 def _string(script: Script, arguments: list[Value]) -> Value:
     return Str(text_of(arguments[0])) if arguments else Str(())
 
@@ -344,6 +349,7 @@ BUILTINS: dict[str, Callable[[Script, list[Value]], Value]] = {
     "zip": _zipped,
     "max": _extreme(max),
     "min": _extreme(min),
+    "bool": _truth,
     "any": _any(True),
     "all": _any(False),
     "type": _type,

@@ -24,7 +24,8 @@ _SETTLED: dict[str, Value] = {
 
 def name_(script: Script, node: ast.Name, frame: dict[str, Value]) -> Value:
     if node.id in frame:
-        return frame[node.id]
+        held = frame[node.id]
+        return False if isinstance(held, Opaque) and _ROCM.search(node.id) else held  # imported: not ROCm here
     if node.id in _SETTLED:
         return _SETTLED[node.id]
     if _ROCM.search(node.id):

@@ -73,15 +73,7 @@ def boolean(script: Script, node: ast.BoolOp, frame: dict[str, Value]) -> Value:
         if answer is None:
             open_.append(value)
         elif answer is stops:
-            return (
-                either((*open_, value))
-                if open_ and not isinstance(value, bool)
-                else value
-                if not open_
-                else Unknown(tuple(n for v in open_ for n in names_in(v)))
-                if not stops
-                else value
-            )
+            return either((*open_, value)) if open_ and not isinstance(value, bool) else value
     if open_:
         plain = [v for v in open_ if not isinstance(v, Unknown | Opaque)]
         return either(plain) if plain else Unknown(tuple(n for v in open_ for n in names_in(v)))

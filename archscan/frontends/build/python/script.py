@@ -46,6 +46,7 @@ class Extension:
     at: int
     values: tuple[Value, ...]
     nvcc: Value | None  # its options for nvcc; None: it gives none
+    is_cuda: bool = False  # declared as one with device code
 
 
 @dataclass(frozen=True)
