@@ -54,13 +54,14 @@ class Client:
         self._send({"id": self._number, "method": method, "params": params})
         return next(m for m in self._received() if m.get("id") == self._number and "method" not in m).get("result")
 
-    def diagnostics(self, file: str) -> list[dict[str, Any]]:
-        """The next diagnostics of a file."""
+    def diagnostics(self, file: str, version: int) -> list[dict[str, Any]]:
+        """The next diagnostics of a file in this version."""
         for message in self._received():
-            if message.get("method") == "textDocument/publishDiagnostics" and message["params"]["uri"] == self.uri(
-                file
-            ):
-                return list(message["params"]["diagnostics"])
+            params = message.get("params") or {}
+            if message.get("method") != "textDocument/publishDiagnostics" or params["uri"] != self.uri(file):
+                continue
+            if params.get("version") == version:  # a save is answered for every open file
+                return list(params["diagnostics"])
         raise SystemExit("the server is gone")
 
     def opened(self, file: str) -> list[dict[str, Any]]:
@@ -69,7 +70,7 @@ class Client:
         self.told(
             "textDocument/didOpen", textDocument={**self.document(file), "languageId": "x", "version": 1, "text": text}
         )
-        return self.diagnostics(file)
+        return self.diagnostics(file, 1)
 
     def saved(self, file: str, text: str, version: int) -> list[dict[str, Any]]:
         """The diagnostics of a file that is edited and saved."""
@@ -77,7 +78,7 @@ class Client:
         self.told("textDocument/didChange", textDocument=changed, contentChanges=[{"text": text}])
         (self.folder / file).write_text(text, encoding="utf-8")
         self.told("textDocument/didSave", textDocument=self.document(file))
-        return self.diagnostics(file)
+        return self.diagnostics(file, version)
 
     def uri(self, file: str) -> str:
         return (self.folder / file).as_uri()

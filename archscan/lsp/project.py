@@ -70,7 +70,8 @@ class _Known:
         self.warnings = tuple(f"{one.path}: {one.reason}" for one in report.failed)
         self._path, self._settings, self._catalog = path, settings, catalog
         self._sources: Sources = Places(report.facts).sources()
-        self._disks = {file.path: os.path.realpath(file.disk) for file in report.facts.files if file.disk}
+        folders: dict[str, str] = {}
+        self._disks = {file.path: _real(file.disk, folders) for file in report.facts.files if file.disk}
         self._paths = {disk: path for path, disk in self._disks.items()}
         self._states = states(report)
         self._chains = {chain.id: chain for chain in report.chains}
@@ -177,6 +178,15 @@ class _Known:
             digests[disk] = digest_of(data.decode("utf-8", "backslashreplace"))
             changes.append(Change(Spot(disk, *start, *end), edit.text))
         return Proven(fix.title, fix.safe, fix.reasons, tuple(changes), digests)
+
+
+def _real(disk: str, folders: dict[str, str]) -> str:
+    """The path without links. Folders are resolved once: there are thousands of files in few of them."""
+    folder, name = os.path.split(disk)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    path = Path(folders[folder]) / name
+    return os.path.realpath(path) if path.is_symlink() else str(path)
 
 
 def _conditions(arms: Iterable[Arm]) -> list[Place]:
