@@ -115,6 +115,23 @@ def test_what_the_first_root_calls_comes_before_what_nobody_calls() -> None:
         assert found[0].path == first
 
 
+def test_a_gate_that_shuts_out_of_what_another_package_lets_in_comes_first() -> None:
+    called = moved(MAJORS, "b/jit/z.py", Layer.JIT, chain="c1")
+    chain = replace(chained(called), callers=("a/model.py:7",))
+    for half, first in (("b/jit/y.py", "a/own.py"), ("a/other.py", "b/jit/z.py")):
+        related = (Related(half, 1, Role.PAIR, "admits sm_120"),)
+        own = moved(MAJORS, "a/own.py", Layer.PYTHON, chain=None, problem=Problem.DISAGREES, related=related)
+        found = features(report([called, own], chain, roots=("x/a", "x/b")))
+        assert found[0].path == first
+
+
+def test_a_header_behind_a_call_is_not_known_to_be_run() -> None:
+    worse = moved(NORM, "b/jit/a.py", Layer.JIT, chain="c1")
+    called = moved(MAJORS, "b/z.cuh", Layer.PREPROCESSOR, chain="c2")
+    chains = (chained(worse), replace(chained(called, id="c2"), callers=("a/model.py:7",)))
+    assert features(report([worse, called], *chains, roots=("x/a", "x/b")))[0].path == "b/jit/a.py"
+
+
 def test_what_one_gate_shuts_is_told_once() -> None:
     other = replace(header_finding(9, (10, 10), 50), chain="c2")
     found = features(report([MAJORS, other], chained(MAJORS), chained(MAJORS, other, id="c2")))

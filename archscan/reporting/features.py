@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from archscan.model.finding import Advice, Capability, Finding, Level, Problem, Reach
-from archscan.model.gate import Kind, Layer
+from archscan.model.gate import Kind, Layer, Role
 from archscan.model.report import Chain, Report, Step
 from archscan.reporting.plain import HAPPENS, NOTHING_TO_OPEN, opening, risk, said
 from archscan.reporting.words import few
@@ -116,8 +116,14 @@ def _order(feature: Feature, first: str) -> tuple[object, ...]:
 
 
 def _is_called(feature: Feature, first: str) -> bool:
-    """Whether code of the consumer runs it, though no gate there shuts it."""
-    return bool(first) and feature.chain is not None and any(p.startswith(first) for p in feature.chain.callers)
+    """Whether code of the consumer runs into it: by a call of a chain that asks first, or past a gate of its own."""
+    met = feature.met
+    if not first:
+        return False
+    if feature.path.startswith(first):  # it shuts the target out of what another package lets it into
+        return any(r.role is Role.PAIR and not r.path.startswith(first) for r in met.related)
+    calls = feature.chain.callers if feature.chain is not None else ()
+    return met.gate.layer.value in _ASKED and any(place.startswith(first) for place in calls)
 
 
 def _of_chain(chain: Chain, found: Mapping[str, Finding], own: list[Finding], is_ambiguous: bool) -> Feature | None:
