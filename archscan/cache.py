@@ -13,6 +13,7 @@ import hashlib
 import os
 import sys
 import time
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
@@ -116,6 +117,44 @@ class Snapshot:
     totals: Any  # what the pipeline counted
 
 
+@dataclass(frozen=True, slots=True)
+class _Skeleton:
+    """Content of a `.facts` file: a snapshot whose files lie in shards, which are to be these."""
+
+    snapshot: Snapshot
+    order: dict[str, tuple[str, ...]]  # the paths that each front end speaks of
+    stamps: tuple[bytes, ...]  # of the shards, which are written one by one
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """The facts of some files, by front end and path."""
+
+    stamp: bytes
+    facts: dict[tuple[str, str], tuple[FileFacts, Basis | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexes:
+    """Content of an `.index` file: the indexes of some files, by path."""
+
+    shards: int  # in how many such files a tree's indexes lie
+    indexes: dict[str, Any]
+
+
+_MOST_SHARDS = 16  # an edit rewrites one of them
+_PER_SHARD = 64  # files
+
+
+def _shards(files: int) -> int:
+    """In how many shards so many files are kept."""
+    return min(_MOST_SHARDS, 1 + files // _PER_SHARD)
+
+
+def _shard_of(path: str, shards: int) -> int:
+    return zlib.crc32(path.encode("utf-8", "surrogatepass")) % shards
+
+
 class Cache:
     """The cache as one scan sees it."""
 
@@ -125,6 +164,8 @@ class Cache:
         self._base = hashed(rules, _that_matters(settings))
         self._place = hashed(self._base, *(os.path.realpath(path) for path in paths))
         self._tree = self._keeper.load(f"{self._place}.tree", Tree)
+        self._indexes: tuple[str, list[dict[str, Any]]] = "", []  # as they lie there, and under which name
+        self._facts: tuple[str, list[_Shard]] = "", []
 
     def trusted(self, source: Unread) -> bool:
         """Whether a file is as it was, by its stamp alone."""
@@ -142,8 +183,26 @@ class Cache:
 
     def snapshot(self, name: str) -> Snapshot | None:
         """The facts of files of these names as they last were, or else those that this place had; see their digest."""
-        found: Snapshot | None = self._either(name, ".facts", Snapshot)
-        return found
+        return next((found for one in self._names(name) if (found := self._snapshot(one))), None)
+
+    def _snapshot(self, name: str) -> Snapshot | None:
+        """The snapshot of that name; None if there is none, or its shards are not those that it was kept with."""
+        skeleton: _Skeleton | None = self._keeper.load(f"{name}.facts", _Skeleton)
+        if skeleton is None:
+            return None
+        shards: list[_Shard] = []
+        for number, stamp in enumerate(skeleton.stamps):
+            shard = self._keeper.load(f"{name}.{number}.facts", _Shard)
+            if shard is None or shard.stamp != stamp:
+                return None
+            shards.append(shard)
+        parts: dict[str, Part] = {}
+        for end, part in skeleton.snapshot.parts.items():
+            pairs = [shards[_shard_of(path, len(shards))].facts[end, path] for path in skeleton.order[end]]
+            bases = tuple(basis for _, basis in pairs) if part.bases else ()
+            parts[end] = Part(part.digest, tuple(facts for facts, _ in pairs), bases)
+        self._facts = name, shards
+        return replace(skeleton.snapshot, parts=parts)
 
     def name(self, sources: Iterable[Unread]) -> str:
         """The name of the snapshot for files of these paths and origins."""
@@ -154,16 +213,29 @@ class Cache:
 
         One of a tree with other contents is no index of a file that has not changed since it was read here.
         """
-        found: dict[str, Any] = self._either(self.name(sources), ".index", dict) or {}
+        found: dict[str, Any] = {}
+        for name in self._names(self.name(sources)):
+            shards = self._index_shards(name)
+            if shards:
+                self._indexes = name, shards
+                found = {path: one for shard in shards for path, one in shard.items()}
+                break
         if self._tree is None:
             return found
         entries = self._tree.entries
         return {path: one for path, one in found.items() if path not in entries or entries[path][1] == one.digest}
 
-    def _either(self, name: str, suffix: str, kind: type) -> Any:
-        """What is kept under this name or under the name that this place had; None if neither is there."""
-        names = dict.fromkeys((name, self._tree.snapshot if self._tree else name))
-        return next((found for name in names if (found := self._keeper.load(name + suffix, kind))), None)
+    def _index_shards(self, name: str) -> list[dict[str, Any]]:
+        """The indexes of that name; none of a shard that is not there."""
+        first: _Indexes | None = self._keeper.load(f"{name}.0.index", _Indexes)
+        if first is None:
+            return []
+        rest = [self._keeper.load(f"{name}.{number}.index", _Indexes) for number in range(1, first.shards)]
+        return [first.indexes, *(one.indexes if one is not None else {} for one in rest)]
+
+    def _names(self, name: str) -> Iterable[str]:
+        """This name, and the one that this place had."""
+        return dict.fromkeys((name, self._tree.snapshot if self._tree else name))
 
     def linked(self, end: str) -> Any:
         """What a front end kept of linking the tree that this place had last; it says itself what of it still holds."""
@@ -188,20 +260,56 @@ class Cache:
 
     def keep_indexes(self, name: str, indexed: dict[str, Any]) -> None:
         """Remembers the indexes of a tree."""
-        self._keeper.store(f"{name}.index", indexed)
+        shards: list[dict[str, Any]] = [{} for _ in range(_shards(len(indexed)))]
+        for path, one in indexed.items():
+            shards[_shard_of(path, len(shards))][path] = one
+        there, kept = self._indexes
+        for number, shard in enumerate(shards):
+            same = there == name and len(kept) == len(shards) and _is_same(kept[number], shard)
+            if not same:
+                self._keeper.store(f"{name}.{number}.index", _Indexes(len(shards), shard))
 
     def keep_facts(self, name: str, snapshot: Snapshot) -> None:
         """Remembers the facts of a tree; drops what this place had under another name."""
-        self._keeper.store(f"{name}.facts", snapshot)
+        files = max((len(part.files) for part in snapshot.parts.values()), default=0)
+        shards: list[dict[tuple[str, str], tuple[FileFacts, Basis | None]]] = [{} for _ in range(_shards(files))]
+        for end, part in snapshot.parts.items():
+            for facts, basis in zip(part.files, part.bases or (None,) * len(part.files), strict=True):
+                shards[_shard_of(facts.path, len(shards))][end, facts.path] = facts, basis
+        there, kept = self._facts
+        stamps: list[bytes] = []
+        for number, shard in enumerate(shards):
+            if there == name and len(kept) == len(shards) and _is_same(kept[number].facts, shard):
+                stamps.append(kept[number].stamp)
+            else:
+                stamps.append(os.urandom(16))
+                self._keeper.store(f"{name}.{number}.facts", _Shard(stamps[-1], shard))
+        parts = {end: Part(part.digest, (), part.bases[:1]) for end, part in snapshot.parts.items()}
+        order = {end: tuple(facts.path for facts in part.files) for end, part in snapshot.parts.items()}
+        self._keeper.store(f"{name}.facts", _Skeleton(replace(snapshot, parts=parts), order, tuple(stamps)))
         if self._tree and self._tree.snapshot != name:
-            for suffix in (".index", ".facts"):
+            old = self._tree.snapshot
+            numbered = (f"{old}.{number}{kind}" for number in range(_MOST_SHARDS) for kind in (".index", ".facts"))
+            for file in (f"{old}.facts", *numbered):
                 with contextlib.suppress(OSError):
-                    (self.directory / f"{self._tree.snapshot}{suffix}").unlink()
+                    (self.directory / file).unlink()
 
     @property
     def place(self) -> str:
         """What stands for the paths scanned."""
         return self._place
+
+
+def _is_same(kept: Mapping[Any, Any], now: Mapping[Any, Any]) -> bool:
+    """Whether a shard holds what it held: the values that were read from it, under the same names."""
+    return kept.keys() == now.keys() and all(
+        one is kept[key] or (isinstance(one, tuple) and not hasattr(one, "_fields") and _are_same(one, kept[key]))
+        for key, one in now.items()
+    )
+
+
+def _are_same(ones: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    return all(one is other for one, other in zip(ones, others, strict=True))
 
 
 def _that_matters(settings: ScanSettings) -> str:

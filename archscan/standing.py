@@ -42,7 +42,8 @@ class Standing:
         for path in sorted(reads.files):
             digest.update(path.encode("utf-8", "surrogatepass") + b"\0" + self._files.get(path, b"") + b"\1")
         for question in sorted(reads.asked):
-            digest.update(repr(question).encode() + b"\0" + self._answer(question) + b"\1")
+            answer = self._answer(question)
+            digest.update(repr(question).encode("utf-8", "surrogatepass") + b"\0%d\0" % len(answer) + answer)
         return digest.digest()
 
     def _answer(self, question: Question) -> bytes:
@@ -50,8 +51,12 @@ class Standing:
         if found is None:
             said = self._end.answer(question, self._project)  # type: ignore[attr-defined]
             told = "\1".join(words(said)).encode("utf-8", "surrogatepass")
-            found = self._answers[question] = hashlib.sha256(told).digest()
+            found = told if len(told) < _SHORT else hashlib.sha256(told).digest()
+            self._answers[question] = found
         return found
+
+
+_SHORT = 64  # bytes; an answer that is no longer stands for itself
 
 
 def shared(bases: Iterable[Basis | None]) -> tuple[Basis | None, ...]:

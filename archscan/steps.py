@@ -164,12 +164,17 @@ def _gates(
     linked = {one.end.name: (one.end, projects[one.end.name]) for one in work if one.end.joins}
     chunks: list[list[_Judging]] = []
     standing: dict[str, Standing] = {}
-    stay: dict[tuple[str, str], tuple[FileFacts, Basis]] = {}
+    stay: dict[tuple[str, str], tuple[FileFacts, Basis | None]] = {}
     for end, mine, before in (one for one in work if one.end.joins):
+        quiet = silent(projects[end.name].project) - projects[end.name].failed.keys()
+        for one in mine:
+            if one.path in quiet:
+                stay[end.name, one.path] = _placed(FileFacts(one.path, one.size), one), None
         if hasattr(end, "reads") and context.settings.use_cache:
             files = {one.path: _stands_for(one) for one in mine}
             earlier = Standing(end, projects[end.name].project, files, before)
-            stay |= {(end.name, one.path): held for one in mine if (held := earlier.of(one.path)) is not None}
+            asked = (one.path for one in mine if one.path not in quiet)
+            stay |= {(end.name, path): held for path in asked if (held := earlier.of(path)) is not None}
             standing[end.name] = earlier
         left = [one for one in mine if (end.name, one.path) not in stay]
         tasks = [_Judging(end.name, one._replace(indexes=((end.name, _blob(one, end)),))) for one in left]
@@ -181,9 +186,11 @@ def _gates(
     found = []
     for end, mine, _ in work:
         now = standing.get(end.name)
-        told = [stay.get((end.name, one.path)) or _taken(one, end, packed, now) for one in mine]
-        bases = shared(basis for _, basis in told) if now is not None else ()
-        found.append((tuple(facts for facts, _ in told), bases))
+        fresh = [_taken(one, end, packed, now) for one in mine if (end.name, one.path) not in stay]
+        told = iter(zip((facts for facts, _ in fresh), shared(basis for _, basis in fresh), strict=True))
+        pairs = [stay.get((end.name, one.path)) or next(told) for one in mine]
+        bases = tuple(basis for _, basis in pairs) if now is not None else ()
+        found.append((tuple(facts for facts, _ in pairs), bases))
     return found
 
 
@@ -305,8 +312,6 @@ def _told(name: str, one: Indexed, project: _Project) -> _Told:
     end, linked = project.linked[name]
     if one.path in linked.failed:
         return _Told(_placed(FileFacts(one.path, one.size, problems=(linked.failed[one.path],), lost=True), one))
-    if one.path in silent(linked.project):
-        return _Told(_placed(FileFacts(one.path, one.size), one))
     found = _placed(facts_of(one.path, end, _index(one, end), linked.project, project.context), one)
     reads = getattr(end, "reads", None) if project.context.settings.use_cache and not found.lost else None
     return _Told(found, reads(one.path, linked.project) if reads is not None else None)

@@ -398,7 +398,7 @@ def test_the_cache_lies_in_no_scanned_tree(project: Path, tmp_path: Path) -> Non
     assert sorted(project.rglob("*")) == before
     assert cache.default_directory() == tmp_path / "cache/archscan"
     kept = cache.kept()
-    assert kept.files == 3
+    assert kept.files == 4
     assert kept.bytes > 0
     assert cache.clear() == kept
     assert cache.kept().files == 0
@@ -451,9 +451,9 @@ def test_indexes_of_the_real_front_ends_come_back(tmp_path: Path, monkeypatch: p
     sources = discover([str(example)], ScanSettings()).sources
     assert len(memory.indexes(sources)) > 0
     assert memory.facts(sources) is not None or memory._tree is not None
-    snapshots = [p for p in cache.default_directory().iterdir() if p.suffix == ".facts"]
-    loaded = memory._keeper.load(snapshots[0].name, cache.Snapshot)
+    loaded = memory.snapshot(memory.name(sources))
     assert loaded is not None
+    assert memory.linked("cuda") is not None
     assert engine.merged(f for part in loaded.parts.values() for f in part.files) == facts.files
 
 

@@ -31,6 +31,8 @@ def words(value: Any, places: bool = True) -> Iterator[str]:
         yield "<"
         yield from sorted("\1".join(words(one, places)) for one in value)
         yield ">"
+    elif isinstance(value, tuple | list) and all(type(one) is str for one in value):
+        yield repr(list(value))
     elif isinstance(value, tuple | list):
         yield "("
         for one in value:
