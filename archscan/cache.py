@@ -55,12 +55,45 @@ class Kept:
 class Keeper(sealed.Keeper):
     """Sealed files of the cache directory, which is kept below a size."""
 
+    def load(self, name: str, kind: type) -> Any:
+        """The value in a file; the one in memory where that is wanted and the file is as it was."""
+        if _resident is None or not name.endswith(_OF_TREES):
+            return super().load(name, kind)
+        path = self.directory / name
+        stamp, value = _resident.get(path, (None, None))
+        if stamp is None or stamp != _lying(path) or not isinstance(value, kind):
+            value = super().load(name, kind)
+            _resident[path] = _lying(path), value
+        return value
+
     def store(self, name: str, value: object) -> bool:
         """Whether it was kept."""
         kept = super().store(name, value)
         if kept:
             _evict(self.directory)
+            if _resident is not None and name.endswith(_OF_TREES):
+                path = self.directory / name
+                _resident[path] = _lying(path), value
         return kept
+
+
+_OF_TREES = (".tree", ".facts", ".index", ".linked")
+_resident: dict[Path, tuple[object, Any]] | None = None  # what was read or written, and the file as it was then
+
+
+def stay_resident() -> None:
+    """Keeps what is read of trees and written of them in memory too: for a process that answers again and again."""
+    global _resident  # noqa: PLW0603  (one memory a process)
+    _resident = {} if _resident is None else _resident
+
+
+def _lying(path: Path) -> object:
+    """What tells one version of a file from another; None if it is not there. Files are replaced, never written to."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def kept(directory: Path | None = None) -> Kept:

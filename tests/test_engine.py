@@ -457,6 +457,28 @@ def test_indexes_of_the_real_front_ends_come_back(tmp_path: Path, monkeypatch: p
     assert engine.merged(f for part in loaded.parts.values() for f in part.files) == facts.files
 
 
+def test_a_process_that_stays_reads_a_file_of_the_cache_once(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_resident", None)
+    directory = tmp_path / "resident"
+    assert cache.Keeper(directory).store("a.facts", (1, 2))
+    first = cache.Keeper(directory).load("a.facts", tuple)
+    assert first == (1, 2) and cache.Keeper(directory).load("a.facts", tuple) is not first
+    cache.stay_resident()
+    kept = cache.Keeper(directory).load("a.facts", tuple)
+    assert cache.Keeper(directory).load("a.facts", tuple) is kept
+    assert cache.Keeper(directory).load("a.facts", dict) is None
+    # another process replaces it
+    monkeypatch.setattr(cache, "_resident", None)
+    other = cache.Keeper(directory)
+    assert other.store("a.facts", (3,))
+    monkeypatch.setattr(cache, "_resident", {directory / "a.facts": ((0, 0, 0), kept)})
+    assert cache.Keeper(directory).load("a.facts", tuple) == (3,)
+    (directory / "a.facts").unlink()
+    assert cache.Keeper(directory).load("a.facts", tuple) is None
+
+
 class TestOutcomes:
     """What a whole run said is remembered until something changes."""
 

@@ -53,8 +53,10 @@ class Worker:
 def serve(pipe: Connection) -> None:
     """The life of the process: answers until the server is gone."""
     os.dup2(2, 1)  # standard output belongs to the protocol
+    from archscan.cache import stay_resident
     from archscan.lsp.project import Projects
 
+    stay_resident()
     projects = Projects()
     while True:
         try:
