@@ -7,10 +7,10 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archscan.cache import Cache, Snapshot, combined, default_directory
-from archscan.frontends.protocol import Context
+from archscan.frontends.protocol import Context, FrontEnd
 from archscan.model.facts import Facts, Failed, FileFacts, Skipped, Source
 from archscan.model.merge import merged
 from archscan.sources import Discovery, Unread
@@ -60,6 +60,24 @@ def indexes(discovery: Discovery, context: Context) -> list[Indexed]:
         known = cache.indexes(discovery.sources) if cache else {}
         with _mapper(None, context.settings.jobs, sum(source.size for source in wanted)) as spread:
             return _indexed(wanted, known, context, {}, spread, cache, None)
+
+
+def linker(
+    discovery: Discovery, context: Context, indexed: Sequence[Indexed]
+) -> Callable[[FrontEnd, Mapping[str, Any]], Any]:
+    """A function that links the indexes of these files, by what linking the tree left in the cache."""
+    from archscan import steps
+
+    contents = {one.path: steps.stands_for(one) for one in indexed}
+
+    def link(end: FrontEnd, indexes: Mapping[str, Any]) -> Any:
+        relink = getattr(end, "relink", None) if context.settings.use_cache else None
+        if relink is None:
+            return end.link(indexes, context)
+        cache = Cache(default_directory(), discovery.roots, context.settings, context.catalog.digest)
+        return relink(indexes, context, contents, cache.linked(end.name))[0]
+
+    return link
 
 
 def _run(

@@ -139,10 +139,10 @@ _FEW = 16  # files
 
 def _about(indexed: Iterable[Indexed]) -> bytes:
     """What stands for these files: their contents and where they lie."""
-    return hashlib.sha256(b"".join(map(_stands_for, indexed))).digest()
+    return hashlib.sha256(b"".join(map(stands_for, indexed))).digest()
 
 
-def _stands_for(one: Indexed) -> bytes:
+def stands_for(one: Indexed) -> bytes:
     """What stands for one file: its content and where it lies."""
     return hashlib.sha256(repr(one.outcome).encode("utf-8", "surrogatepass") + one.digest).digest()
 
@@ -171,7 +171,7 @@ def _gates(
             if one.path in quiet:
                 stay[end.name, one.path] = _placed(FileFacts(one.path, one.size), one), None
         if hasattr(end, "reads") and context.settings.use_cache:
-            files = {one.path: _stands_for(one) for one in mine}
+            files = {one.path: stands_for(one) for one in mine}
             earlier = Standing(end, projects[end.name].project, files, before)
             asked = (one.path for one in mine if one.path not in quiet)
             stay |= {(end.name, path): held for path in asked if (held := earlier.of(path)) is not None}
@@ -222,7 +222,7 @@ def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context, before: o
         relink = getattr(end, "relink", None) if context.settings.use_cache else None
         if relink is None:
             return _Linked(_joined(indexed, end, context), {})
-        contents = {one.path: _stands_for(one) for one in indexed}
+        contents = {one.path: stands_for(one) for one in indexed}
         project, kept = relink({one.path: _index(one, end) for one in indexed}, context, contents, before)
         return _Linked(project, {}, kept)
     except Exception as error:

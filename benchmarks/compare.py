@@ -23,6 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import edits  # beside this file
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("flashinfer-0.6.2", "flashinfer-0.7.2")
 PATTERN = r"__CUDA_ARCH__|supported_major_versions|get_device_capability"
@@ -279,6 +281,7 @@ def main(arguments: list[str]) -> int:
             typed(options.corpora, packages, options.runs, work),
             start(options.runs, work),
             curve(options.corpora / packages[-1], work),
+            edits.section(options.corpora / packages[0], options.runs),
         ]
     today = datetime.datetime.now(datetime.timezone.utc).date()
     head = [
@@ -293,7 +296,7 @@ def main(arguments: list[str]) -> int:
     text = "\n".join(
         [
             *[*head, *parts[0], "", "## Text, JSON and fixes, cold", "", *parts[1]],
-            *["", "## Start", "", *parts[2], "", "## Cost over size, cold", "", *parts[3], ""],
+            *["", "## Start", "", *parts[2], "", "## Cost over size, cold", "", *parts[3], "", *parts[4], ""],
         ]
     )
     print(text)

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from archscan.catalog.types import Catalog
-from archscan.engine import indexes
+from archscan.engine import indexes, linker
 from archscan.errors import UserError
 from archscan.fixing.apply import Change, apply, revert
 from archscan.fixing.caches import FoundCache, clear, found_caches, known_caches
@@ -57,13 +57,16 @@ def workbench(paths: Sequence[str], catalog: Catalog, settings: ScanSettings) ->
     """The project under `paths`, indexed for proofs."""
     discovery = discover(paths, settings)
     context = Context(catalog, settings)
+    found = indexes(discovery, context)
     indexed = (
         (one.path, name, located(plain(blob), one.outcome.disk))
-        for one in indexes(discovery, context)
+        for one in found
         if isinstance(one.outcome, Source)
         for name, blob in one.indexes
     )
-    return Workbench(front_ends(settings.layers), discovery.sources, context, indexed)
+    return Workbench(
+        front_ends(settings.layers), discovery.sources, context, indexed, linker(discovery, context, found)
+    )
 
 
 def fix(report: Report, catalog: Catalog, bench: Workbench, options: FixOptions, check: bool = False) -> FixOutcome:

@@ -19,6 +19,7 @@ from archscan.workers import Died, Here, WorkerError, cores, forking
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Link = Callable[[FrontEnd, Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,14 @@ class Workbench:
         unread: Sequence[Unread],
         context: Context,
         indexed: Iterable[tuple[str, str, Any]] | None = None,
+        link: Link | None = None,
     ) -> None:
-        """`indexed`: (path, front end's name, index) of every file, where a scan has made them already."""
+        """`indexed`: (path, front end's name, index) of every file, where a scan has made them already; `link` links
+        them as they are.
+        """
         self.context = context
         self._unread = {one.path: one for one in unread}
-        self._benches = [_Bench(front_end, context) for front_end in front_ends]
+        self._benches = [_Bench(front_end, context, link) for front_end in front_ends]
         with without_collector():
             if indexed is None:
                 for source in read(unread):
@@ -114,8 +118,9 @@ _MOST_STATES = 256  # edited files of which the facts are kept
 class _Bench:
     """What one front end says of the project, with other bytes in place of some files; remembered by these bytes."""
 
-    def __init__(self, front_end: FrontEnd, context: Context) -> None:
+    def __init__(self, front_end: FrontEnd, context: Context, link: Link | None) -> None:
         self.front_end = front_end
+        self._link = link
         self.indexes: dict[str, Any] = {}  # of the files as they are
         self._context = context
         self._before: dict[str, FileFacts] = {}
@@ -196,6 +201,8 @@ class _Bench:
     @cached_property
     def project(self) -> Any:
         """What the front end links of the files as they are."""
+        if self._link is not None:
+            return self._link(self.front_end, self.indexes)
         return self.front_end.link(self.indexes, self._context)
 
     def _all(self, indexes: Mapping[str, Any], project: Any) -> dict[str, FileFacts]:
