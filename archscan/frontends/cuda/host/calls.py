@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from archscan.catalog.features import pattern_heads
@@ -95,11 +96,15 @@ class Vocabulary:
         """The features that a pattern finds in code, such as a tag that chooses hardware, with their offsets."""
         plain = b""
         for feature, pattern, heads in self._written:
-            if any(head in code for head in heads):
-                plain = plain or blank_literals(code)
-                match = pattern.search(plain)
-                if match is not None:
-                    yield match.start(), feature.id
+            for head in heads:
+                if head in code:
+                    break
+            else:
+                continue
+            plain = plain or blank_literals(code)
+            match = pattern.search(plain)
+            if match is not None:
+                yield match.start(), feature.id
 
     def means(self, name: bytes) -> bool:
         """Whether a name stands for a feature."""
@@ -140,10 +145,16 @@ class Functions:
         if not self.text.disk:
             return tuple(node for node in self.known if node.name == name)
         try:
-            data = self.text.load()
+            data = _loaded(self.text)
         except Changed:
             return ()
         return _nodes(data, (one for one in self.defined if one.name == name), vocabulary, self.with_calls)
+
+
+@lru_cache(maxsize=16)
+def _loaded(text: Text) -> bytes:
+    """The content of a file; the functions of one are asked for one after the other."""
+    return text.load()
 
 
 def _heads(feature: Feature) -> tuple[bytes, ...]:
