@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,8 @@ from archscan.errors import UserError
 
 SECTIONS = (
     "capability", "phrases", "parts", "beside", "numbered", "getters", "software", "versioned", "about", "attributes",
-    "chips", "asks", "places", "answers", "checks", "comparisons",
+    "chips", "asks", "places", "answers", "checks", "comparisons", "failing", "conditional",
+    "holders", "owners", "halves", "unlike", "requires", "memory", "searched",
 )  # fmt: skip
 _PAIRS = ("phrases", "comparisons")
 
@@ -46,3 +47,17 @@ def names() -> Words:
     """The names that come with archscan, read once per process."""
     path = rules_directory() / "facts" / "names.yaml"
     return compile_names(parse(small_file(path, MAX_YAML), path.name, trusted=True), path.name)
+
+
+@cache
+def one_of(*sections: str) -> str:
+    """The part of a pattern that stands for a word of some sections, longer ones first."""
+    words = {word for section in sections for word in names()[section]}
+    return "|".join(sorted(words, key=lambda word: (-len(word), word)))
+
+
+@cache
+def shortest(*sections: str) -> frozenset[str]:
+    """Words of some sections of which every other word in them has one in it."""
+    words = {word for section in sections for word in names()[section]}
+    return frozenset(word for word in words if not any(other in word for other in words - {word}))

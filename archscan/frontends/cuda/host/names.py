@@ -7,7 +7,7 @@ from enum import Enum
 from functools import cache
 from itertools import pairwise
 
-from archscan.catalog.names import names
+from archscan.catalog.names import names, one_of
 
 
 class Seed(str, Enum):
@@ -126,13 +126,16 @@ def is_check(name: str) -> bool:
     return _check().fullmatch(name) is not None or fails_when_true(name)
 
 
-_FAILS_IF = re.compile(r"^[A-Z0-9_]*(?:ERROR|FAIL|THROW|ABORT|FATAL|PANIC|RAISE|REJECT)[A-Z0-9_]*_(?:IF|WHEN)$")
+@cache
+def _fails_if() -> re.Pattern[str]:
+    """RETURN_ERROR_IF and its kind."""
+    return re.compile(rf"[A-Z0-9_]*(?:{one_of('failing').upper()})[A-Z0-9_]*_(?:{one_of('conditional').upper()})")
 
 
 @cache
 def fails_when_true(name: str) -> bool:
     """Whether a macro of that name refuses when its first argument holds: RETURN_ERROR_IF, THROW_IF."""
-    return _FAILS_IF.match(name) is not None
+    return _fails_if().fullmatch(name) is not None
 
 
 @cache

@@ -5,29 +5,38 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from tree_sitter import Node
 
+from archscan.catalog.names import names, one_of
 from archscan.frontends.python.interpreter.values import Capability, ExternalV, Lanes, PropertiesV, Unknown, Value
 from archscan.frontends.python.source.syntax import text
 from archscan.model.target import Target
 
-_DENY = re.compile(
-    r"min|max|required?|supported|support|allowed|target_list|threshold|expected|needed|valid|known|lower|upper|default|_list$|s$"
-    r"|cuda_(?:major|minor|version)|torch|triton|npm|driver|python|model|scale|count|num|mma|smem|version_major|row_major|col",
-    re.IGNORECASE,
-)
-_CAPABILITY = re.compile(
-    r"^_*(?:device|cuda|gpu|nvidia|current|dev|local|target|compute|runtime|my|detected|actual|cur|self)*_*"
-    r"(?:cap|capability|compute_capability|device_capability|compute_cap|device_capacity|capability_tuple|cap_tuple"
-    r"|cc|arch|arch_version|sm|sm_version|sm_arch|sm_ver|sm_number|sm_num|gpu_arch|cuda_arch|device_arch|device_cc|device_sm|sm_int|arch_int"
-    r"|arch_str|sm_str|cc_str|capability_str|gpu_cc|cc_int|arch_num|arch_number|arch_id|sm_arch|compute_arch|sm_cc)$",
-    re.IGNORECASE,
-)
-_MAJOR = re.compile(r"^_*(?:(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)_?)*major$", re.IGNORECASE)
-_MINOR = re.compile(r"^_*(?:(?:device|gpu|cc|sm|compute|capability|arch|dev|cap|prop|props)_?)*minor$", re.IGNORECASE)
+
+@cache
+def _deny() -> re.Pattern[str]:
+    """What makes a name that looks like a capability's something else; the plural among it."""
+    return re.compile(rf"{one_of('unlike')}|_list$|s$", re.IGNORECASE)
+
+
+@cache
+def _capability() -> re.Pattern[str]:
+    return re.compile(rf"_*(?:{one_of('owners')})*_*(?:{one_of('holders')})", re.IGNORECASE)
+
+
+@cache
+def _half(which: str) -> re.Pattern[str]:
+    """A name of the major or minor number."""
+    return re.compile(rf"_*(?:(?:{one_of('halves')})_?)*{which}", re.IGNORECASE)
+
+
+def _is_half(name: str) -> bool:
+    return any(_half(which).fullmatch(name) for which in names()["parts"])
+
+
 _AMBIGUOUS = re.compile(r"^_*cap$", re.IGNORECASE)  # of a video as well: cv2.VideoCapture
 _BUILD = re.compile(r"^has_sm_?(\d{2,3})([afx]?)(?:_\w+)?$")
 _PREDICATE = re.compile(
@@ -107,7 +116,7 @@ class Knowledge:
         if value is None:
             return None
         source = text(assigned)
-        if (_MAJOR.match(name) or _MINOR.match(name) or _AMBIGUOUS.match(name)) and not _DEVICE.search(source):
+        if (_is_half(name) or _AMBIGUOUS.match(name)) and not _DEVICE.search(source):
             return None
         return None if _OTHER.search(source) and not _ASKS.search(source) else value
 
@@ -117,7 +126,7 @@ class Knowledge:
             return self.call(full, name, lanes)
         if name in ("major", "minor"):
             owner = full.rsplit(".", 1)[0]
-            if _PROPERTIES.search(owner) or (name != "major" and _CAPABILITY.match(owner)):
+            if _PROPERTIES.search(owner) or (name != "major" and _capability().fullmatch(owner)):
                 return lanes.major if name == "major" else lanes.minor
             return None
         return self.seed(name, lanes)
@@ -158,22 +167,24 @@ class Knowledge:
         return function is not None and is_check(text(function).rsplit(".", 1)[-1])
 
 
-_CHECKS = re.compile(r"(?i)require|check|ensure|assert|valid|verify|raise|_error_if|throw|enforce")
+@cache
+def _checks() -> re.Pattern[str]:
+    return re.compile(one_of("requires"), re.IGNORECASE)
 
 
 def is_check(name: str) -> bool:
     """Whether a call written as a statement is there to check, by the name of its function."""
-    return _CHECKS.search(name) is not None
+    return _checks().search(name) is not None
 
 
 @lru_cache(maxsize=1 << 13)
 def _carried(name: str, generations: Generations, lanes: Lanes) -> Value | None:
     """What a bare name carries by convention; None if it carries no target."""
-    if _CAPABILITY.match(name) and not name.isupper():
-        return None if _DENY.search(name) else Capability(name.endswith("_str"))
-    if _MAJOR.match(name):
+    if _capability().fullmatch(name) and not name.isupper():
+        return None if _deny().search(name) else Capability(name.endswith("_str"))
+    if _half("major").fullmatch(name):
         return lanes.major
-    if _MINOR.match(name):
+    if _half("minor").fullmatch(name):
         return lanes.minor
     build = _BUILD.match(name)
     if build:

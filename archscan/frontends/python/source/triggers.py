@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from archscan.catalog.names import one_of, shortest
 
 _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
 # What is handed to a compiler by name, or at the head of its command line.
@@ -16,18 +18,28 @@ _TOP = re.compile(rb"\n(?=[^\s])")
 _FAR = 4000  # bytes: what is farther from a definition is not asked for it
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _SPACED = bytes(c if (chr(c).isalnum() and c < 128) or c == 0x5F else 0x20 for c in range(256))
-_TRIGGER = re.compile(
-    rb"(?i:.*(?:capabilit|compute_cap|supported_major|blackwell|hopper|(?-i:[Aa]mpere|AMPERE)|gencode|supports?_pdl).*"
-    rb"|_*(?:is|has)_ada)"
-    rb"|_*(?:(?:cc|sm|device|cap|prop|props|capability|arch|compute|cuda|gpu|dev|supported)_)*majors?"
-    rb"|cc|cap|CAP|.*_cc|.*_cap|cc_(?:int|major|str)|.*_CCS?"
-    rb"|(?:.*[^A-Za-z])?(?i:sm_?\d{2,3}[afx]?|compute_\d+[af]?)(?:[^a-zA-Z0-9].*)?"
-    rb"|shared_memory_per_block_optin|max_shared_mem"
-    rb"|sm|archs?|arches|ARCHS?|ARCHES|.*_(?:arch|archs|ARCH|ARCHS|ARCHES|sm)"
-    rb"|arch_(?:int|num|number|str|id|list|version)|get_sm(?:_(?!count)\w+)?|.*ARCH_LIST.*|sm_(?:arch|ver|num|number|int|str)|(?i:(?:\w+_)?sm_version)"
-)
-# What each of these words has in it: most have none, and the pattern above takes ten times as long to say so
-_STEM = re.compile(rb"(?i)ap|sm|cc|ar|ajor|compute|blackwell|hopper|ampere|gencode|pdl|ada")
+
+
+@cache
+def _trigger() -> re.Pattern[bytes]:
+    """The words that may ask for the target: all that a name may stand for, and what lists targets or builds."""
+    pattern = (
+        rf"(?i:.*(?:{one_of('searched')}).*)|(?i:_*(?:is|has|use|on)_(?:nvidia_|cuda_)?(?:{one_of('chips')})(?:_.*|plus)?)"
+        rf"|_*(?:{one_of('owners')})*_*(?:{one_of('holders')})|_*(?:(?:{one_of('halves')}|cuda|supported)_?)*majors?"
+        r"|.*_cc|.*_cap|CAP|cc_major|.*_CCS?|(?:.*[^A-Za-z])?(?i:sm_?\d{2,3}[afx]?|compute_\d+[af]?)(?:[^a-zA-Z0-9].*)?"
+        rf"|{one_of('memory')}|archs?|arches|ARCHS?|ARCHES|.*_(?:arch|archs|ARCH|ARCHS|ARCHES|sm)"
+        r"|arch_(?:list|version)|get_sm(?:_(?!count)\w+)?|(?i:(?:\w+_)?sm_version)"
+    )
+    return re.compile(pattern.encode())
+
+
+@cache
+def _stem() -> re.Pattern[bytes]:
+    """What each of those words has in it: most have none, and the pattern above takes ten times as long to say so."""
+    found = {*shortest("holders", "searched", "chips", "memory", "parts") - {"minor"}, "compute_"}
+    return re.compile("|".join(sorted(found)).encode(), re.IGNORECASE)
+
+
 _PLAIN: set[bytes] = set()  # words that are known to be none of these
 _MOST_KNOWN = 1 << 18
 LONGEST = 2000  # bytes of a line that is looked at
@@ -38,7 +50,8 @@ _PROSE = re.compile(rb"[ \t]*[rRbBuU]?\Z")
 def words(data: bytes) -> frozenset[bytes]:
     """The words of a file that may carry the target or ask for it."""
     met = frozenset(data.translate(_SPACED).split()) - _PLAIN
-    found = frozenset(word for word in met if _STEM.search(word) is not None and is_trigger(word))
+    search = _stem().search
+    found = frozenset(word for word in met if search(word) is not None and is_trigger(word))
     if len(_PLAIN) < _MOST_KNOWN:
         _PLAIN.update(met - found)
     return found
@@ -102,7 +115,7 @@ def _prose(data: bytes) -> list[tuple[int, int]]:
 @lru_cache(maxsize=1 << 16)
 def is_trigger(word: bytes) -> bool:
     """Whether an identifier may carry the target or ask for it."""
-    return _TRIGGER.fullmatch(word) is not None
+    return _trigger().fullmatch(word) is not None
 
 
 def compiling(data: bytes) -> tuple[int, ...]:
