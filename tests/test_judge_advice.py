@@ -108,7 +108,9 @@ def test_a_negative_status_beside_zero_is_an_error(result: str, outcome: str, tm
     assert [row[1] for row in told(tmp_path, "start.cpp", STATUS.replace("RESULT", result), "sm_120")] == [outcome]
 
 
-@pytest.mark.parametrize(("condition", "advice"), [("[0] == 8", "leave"), (" in [(8, 0), (9, 0)]", "investigate")])
+@pytest.mark.parametrize(
+    ("condition", "advice"), [("[0] == 8", "leave"), (" in [(8, 0), (9, 0)]", "widen-needs-tuning")]
+)
 def test_an_exception_for_one_generation_is_no_default(condition: str, advice: str, tmp_path: Path) -> None:
     assert [row[2] for row in told(tmp_path, "s.py", OVERRIDE.replace("CONDITION", condition), "sm_120")] == [advice]
 
@@ -317,3 +319,15 @@ def test_a_table_for_one_chip_is_a_choice_for_it(rows: str, row: str, tmp_path: 
         .replace("get(arch)", "get((arch, n))")
     )
     assert row in [found[3] for found in told(tmp_path, "tiles.py", text, "sm_120")]
+
+
+@pytest.mark.parametrize(
+    ("condition", "row"),
+    [("minor != 0", "tuning-by-minor"), ("major == 8 and minor != 0", "tuning"), ("major == 10", "tuning")],
+)
+def test_a_minor_alone_is_no_chip(condition: str, row: str, tmp_path: Path) -> None:
+    text = (
+        "import torch\ndef size():\n    major, minor = torch.cuda.get_device_capability()\n"
+        f"    if {condition}:\n        return 64\n    return 128\n"
+    )
+    assert [found[3] for found in told(tmp_path, "size.py", text, "sm_120")] == [row]

@@ -129,7 +129,7 @@ def test_a_sibling_does_not_refute_who_left_the_chip_out_by_number(
     assert [f.risk.reasons[0].text for f in found] == ([because] if because else [])
 
 
-@pytest.mark.parametrize(("others", "advice"), [("4", "widen-safe"), ("2", "investigate")])
+@pytest.mark.parametrize(("others", "advice"), [("4", "widen-safe"), ("2", "widen-needs-tuning")])
 def test_launch_bounds_in_range_are_the_row_for_the_target(others: str, advice: str, tmp_path: Path) -> None:
     assert _only(tmp_path, "scale.cu", BOUNDS.replace("OTHERS", others), "sm_120")[1] == advice
 

@@ -73,7 +73,7 @@ def test_a_constant_in_both_arms_is_tuning():
     tiles = gate(
         below_120, None, does=(Effect(Does.RETURNS, value="(128, 64)"), Effect(Does.RETURNS, value="(64, 64)"))
     )
-    assert said(only(report(tiles)))[:2] == ("degraded_tuning", "investigate")
+    assert said(only(report(tiles)))[:2] == ("degraded_tuning", "widen-needs-tuning")
 
 
 @pytest.mark.parametrize(

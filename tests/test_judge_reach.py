@@ -243,3 +243,37 @@ def test_a_suffix_is_missing_only_where_plain_code_is_made(
 def test_without_any_build_the_reader_is_the_build(tmp_path: Path) -> None:
     (told,) = found(tmp_path, "fp4.cu", CONVERTS, "sm120")
     assert (told.advice.value, told.severity.value) == ("narrow", "low")
+
+
+UNPAIRED = """\
+__global__ void k(float* o) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+  asm volatile("griddepcontrol.wait;");
+#endif
+  o[0] = 1;
+}
+void run(float* o, cudaStream_t s) {
+  cudaLaunchConfig_t config = {};
+  cudaLaunchAttribute attribute[1];
+  attribute[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute[0].val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = attribute;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, k, o);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("images", "told"),
+    [
+        ("90;120", ["high"]),
+        ("90-real;100-real", ["low"]),  # once the list is opened
+        ("90;100", []),  # what runs is PTX of 10.0, and that waits
+    ],
+)
+def test_a_race_is_one_where_the_kernel_is_built(images: str, told: list[str], tmp_path: Path) -> None:
+    listed = f'add_library(k k.cu)\nset_target_properties(k PROPERTIES CUDA_ARCHITECTURES "{images}")\n'
+    (tmp_path / "CMakeLists.txt").write_text(listed)
+    here = [f for f in found(tmp_path, "k.cu", UNPAIRED, "sm120") if f.problem.value == "disagrees"]
+    assert [f.severity.value for f in here] == told

@@ -372,7 +372,7 @@ def stages():
 """
 
 
-@pytest.mark.parametrize(("more", "advice"), [("(8, 7), ", Advice.LEAVE), ("", Advice.INVESTIGATE)])
+@pytest.mark.parametrize(("more", "advice"), [("(8, 7), ", Advice.LEAVE), ("", Advice.WIDEN_NEEDS_TUNING)])
 def test_those_let_in_may_be_who_has_the_memory(more: str, advice: Advice, tmp_path: Path) -> None:
     (finding,) = _found(tmp_path, "sm_120", "stages.py", ASKED.replace("MORE", more)).values()
     assert finding.advice is advice

@@ -119,7 +119,7 @@ READERS = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_table_of_numbers_by_chip_misses_a_row(reader: str, tmp_path: Path) -> None:
-    for target, wanted in (("sm_103", [("slow_fallback", "investigate")]), ("sm_100", [])):
+    for target, wanted in (("sm_103", [("slow_fallback", "widen-needs-tuning")]), ("sm_100", [])):
         got = found(tmp_path, "limits.py", LIMITS + READERS[reader], target)
         assert [(f.consequence.value, f.advice.value) for f in got] == wanted
 

@@ -33,6 +33,7 @@ CIRCUMSTANCES = (
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
     "one-more-step",  # others get something done besides, and what follows is for all
     "ladder",  # the target misses a rung for each of many chips
+    "by-minor",  # the minor number is asked without the major
     "no-branch",  # no branch of the build makes the entry
     "refused-by-toolkit",  # the entry is one that the toolkit refuses
     "desktop-code",  # machine code of a desktop part of the same major, and the target is of the Tegra line

@@ -37,6 +37,8 @@ def severity_of(weighed: Weighed, advised: Advised) -> Level:
     elif case.problem is Problem.OVER_ADMITTED:  # that the default way leads there is known of what is compiled alone
         known = weighed.is_made or case.gate.layer not in _COMPILED
         level = level if weighed.is_made else least(level, Level.MEDIUM if known else Level.LOW)
+    if weighed.is_unmade:
+        level = least(level, Level.LOW)  # nothing is built for it yet: it does harm once the list is opened
     if weighed.is_helper and weighed.relation is Relation.OLDER:
         level = least(level, Level.MEDIUM)  # made for newer chips, and nobody sees who would call it on this one
     if weighed.unbuilt and case.problem is Problem.EXCLUDED:

@@ -171,6 +171,17 @@ def _other_families(weighed: Weighed) -> bool:
     )
 
 
+def _is_by_minor(weighed: Weighed) -> bool:
+    """Whether the chips that are let in are all of some minor numbers, whatever their major, and more than two."""
+    shut, universe = weighed.case.shut, weighed.catalog.universe
+    if shut is None or not shut.missed.own:
+        return False
+    asked = universe.sms(shut.missed.own & universe.device)
+    minors = {sm % 10 for sm in asked}
+    alike = {sm for sm in universe.sms(universe.device) if sm % 10 in minors}
+    return asked == alike and len({sm // 10 for sm in asked}) > _FEW and alike != universe.sms(universe.device)
+
+
 def _no_branch(weighed: Weighed) -> bool:
     """Whether the build makes code for the chips that it has a branch for, and has none for the target."""
     made = weighed.case.gate.note("branches")
@@ -267,6 +278,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "one-chip": _for_one_chip,
     "ladder": _is_ladder,
     "one-more-step": _is_one_more_step,
+    "by-minor": _is_by_minor,
     "no-branch": _no_branch,
     "refused-by-toolkit": lambda weighed: weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED,
     "desktop-code": lambda w: str(w.selection.sm) in (w.case.gate.note("tegra") or "").split(),
