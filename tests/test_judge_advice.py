@@ -331,3 +331,18 @@ def test_a_minor_alone_is_no_chip(condition: str, row: str, tmp_path: Path) -> N
         f"    if {condition}:\n        return 64\n    return 128\n"
     )
     assert [found[3] for found in told(tmp_path, "size.py", text, "sm_120")] == [row]
+
+
+SERVED = """\
+import torch
+def memory():
+    major, minor = torch.cuda.get_device_capability()
+    cc = 10 * major + minor
+    limits = {75: 64000, 80: 163000, 86: 99000, 89: 99000, 90: 227000}
+    return 99000 if cc > 90 else limits[cc]
+"""
+
+
+@pytest.mark.parametrize(("target", "told_of"), [("sm_120", []), ("sm_87", [5])])
+def test_who_is_served_before_the_table_is_asked_misses_no_row(target: str, told_of: list[int], tmp_path: Path) -> None:
+    assert [found[0] for found in told(tmp_path, "memory.py", SERVED, target)] == told_of

@@ -288,6 +288,10 @@ def emit_table(
     """Adds the gate of a table, a row per arm."""
     module = frame.module
     reach = reach_of(scan, path) if module is scan.module else always(scan.interpreter)
+    around = next((node for node in reversed(path) if node.type == "function_definition"), None)
+    read = reader.node.start_byte
+    if module is scan.module and around is not None and around.start_byte <= read < around.end_byte:
+        reach = reach & reach_of(scan, module.descend(read))  # who is served before the table is asked misses no row
     arms = []
     for pair, key in rows:
         own = _row_answer(scan, reader, key, pair)
