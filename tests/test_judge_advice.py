@@ -346,3 +346,24 @@ def memory():
 @pytest.mark.parametrize(("target", "misses"), [("sm_120", False), ("sm_87", True)])
 def test_who_is_served_before_the_table_is_asked_misses_no_row(target: str, misses: bool, tmp_path: Path) -> None:
     assert (5 in [found[0] for found in told(tmp_path, "memory.py", SERVED, target)]) is misses
+
+
+SHIM = """\
+#pragma once
+#if defined(__CUDA_ARCH__)
+#if __CUDA_ARCH__ == 1000
+#define OTHER_MMA_SM100A_ENABLED 1
+#define OTHER_TMA_SM100_ENABLED 1
+#elif __CUDA_ARCH__ == 1100
+#define OTHER_MMA_SM110A_ENABLED 1
+#define OTHER_TMA_SM100_ENABLED 1
+#endif
+#endif
+"""
+
+
+def test_a_header_that_switches_on_code_of_others_is_no_code_that_can_run(tmp_path: Path) -> None:
+    assert {(found[2], found[3]) for found in told(tmp_path, "shim.cuh", SHIM, "sm_120")} <= {
+        ("leave", "one-chip-required"),
+        ("investigate", "unknown-newer"),
+    }

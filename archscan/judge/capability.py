@@ -13,7 +13,7 @@ from archscan.judge.needs.limits import OPT_IN, Overrun, limit, source
 from archscan.judge.project import Project
 from archscan.model.facts import SiteKind
 from archscan.model.finding import Capability, Problem
-from archscan.model.gate import Kind, Layer, Mention
+from archscan.model.gate import Does, Kind, Layer, Mention
 from archscan.model.target import Selection
 
 
@@ -91,7 +91,7 @@ def _hollow(case: Case, project: Project, selection: Selection, catalog: Catalog
 
 def _missing(case: Case, uses: tuple[Case, ...], project: Project, selection: Selection) -> tuple[str, ...] | None:
     """The names that nothing is known of; None where nobody looked at some of the code."""
-    if case.gate.kind is not Kind.MACRO_DEFINITION:
+    if not _only_defines(case):
         mentions = _mentions(case)
         return None if mentions is None else _still_missing(mentions, case, project, selection)
     found: dict[str, None] = {}
@@ -101,6 +101,14 @@ def _missing(case: Case, uses: tuple[Case, ...], project: Project, selection: Se
                 return None
             found.update(dict.fromkeys(mention.name for mention in arm.missing))
     return tuple(found) if uses else None
+
+
+def _only_defines(case: Case) -> bool:
+    """Whether the arm only defines macros: what it lets in is behind the tests of these, which may stand elsewhere."""
+    effect = case.gate.rest if case.arm is None else case.arm.effect
+    return case.gate.kind is Kind.MACRO_DEFINITION or (
+        case.gate.layer is Layer.PREPROCESSOR and effect.does is Does.DEFINES
+    )
 
 
 def _mentions(case: Case) -> tuple[Mention, ...] | None:
