@@ -13,6 +13,7 @@ from archscan.cache import Part
 from archscan.errors import internal
 from archscan.frontends import registry
 from archscan.frontends.protocol import Context, FrontEnd, facts_of, located, silent
+from archscan.model import gate
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
 from archscan.model.reads import Basis, Reads
 from archscan.quick import quicken
@@ -129,8 +130,8 @@ def gates(
 
 
 def _quicken(files: Sequence[object]) -> None:
-    """Makes values cheaper to pickle where that pays: it costs as much as a few files."""
-    if len(files) > _FEW:
+    """Makes values cheaper to pickle where that pays: it costs as much as a few files. Compiled ones need it."""
+    if len(files) > _FEW or not str(gate.__file__).endswith(".py"):
         quicken()
 
 

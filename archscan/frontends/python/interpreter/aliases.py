@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from tree_sitter import Node
@@ -141,14 +141,14 @@ class Trail:
         return self.path[self.at - 1]
 
 
-@dataclass(eq=False)
 class Watch:
     """Follows a container through all places it is named at."""
 
-    interpreter: Interpreter
-    aliases: int = 0
-    here: bool = False
-    seen: set[tuple[str, int, str]] = field(default_factory=set)
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
+        self.aliases = 0
+        self.here = False
+        self.seen: set[tuple[str, int, str]] = set()
 
     def name(self, name: str, frame: Frame, is_deep: bool, is_own: bool, hops: int = 0) -> Spoiled | None:
         """Why what a name of a scope holds may be changed; changes that the scope's bindings replay are only noted."""

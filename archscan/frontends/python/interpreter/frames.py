@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.values import ClassV, Unknown, Value
 from archscan.frontends.python.source.modules import Module
-from archscan.frontends.python.source.scopes import Binding, Scope
+from archscan.frontends.python.source.scopes import Scope
 from archscan.model.gate import Related
 
 END = 1 << 60
@@ -61,23 +61,21 @@ class Lazy:
     frame: Frame
 
 
-class _NoScope:
-    bindings: dict[str, list[Binding]] = {}  # noqa: RUF012
+class _NoScope(Scope):
+    """A scope that binds nothing, and has no body."""
 
-    def holds(self, name: str) -> bool:
-        return False
-
-    def of(self, name: str) -> list[Binding]:
-        return []
-
-    stars: list[Binding] = []  # noqa: RUF012
-    loops: dict[str, None] = {}  # noqa: RUF012
-    changes: dict[str, list[Binding]] = {}  # noqa: RUF012
-    outer: set[str] = set()  # noqa: RUF012
-    compounds: dict[int, Node] = {}  # noqa: RUF012
+    def __init__(self) -> None:
+        self.bindings = {}
+        self.changes = {}
+        self.outer = set()
+        self.stars = []
+        self.loops = {}
+        self.compounds = {}
+        self.arms = []
+        self.recover = None
 
 
-NO_SCOPE: Any = _NoScope()
+NO_SCOPE = _NoScope()
 
 
 def distinct(trace: list[Related]) -> tuple[Related, ...]:

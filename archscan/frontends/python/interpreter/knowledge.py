@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from tree_sitter import Node
 
@@ -102,7 +102,7 @@ class Knowledge:
     undefines: frozenset[str] = frozenset()
     generations: Generations = field(default_factory=Generations)
 
-    MISSING = ExternalV("<missing>")
+    MISSING: ClassVar[ExternalV] = ExternalV("<missing>")
 
     def seed(self, name: str, lanes: Lanes) -> Value | None:
         """What a bare, unresolved name carries by convention; None if it carries no target."""

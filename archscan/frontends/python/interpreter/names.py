@@ -460,7 +460,7 @@ def _own(interpreter: Interpreter, name: str, frame: Frame, bindings: list[Bindi
 def _is_surely_met(interpreter: Interpreter, node: Node, frame: Frame, inside: list[Binding], depth: int) -> bool:
     """Whether a loop is sure to be gone through, and to come to the last of the bindings each time."""
     last, body, source = inside[-1], child(node, "body"), child(node, "right")
-    if body is None or source is None or len(last.chain) > depth + 1 or last.kind not in (*_ALONE, "loop"):
+    if body is None or source is None or len(last.chain) > depth + 1 or last.kind not in _SURE:
         return False
     items = items_of(interpreter.lanes, interpreter.evaluate(source, frame))
     return bool(items) and (last.kind == "loop" or not leaves_loop(body))
@@ -532,6 +532,7 @@ def _bound(interpreter: Interpreter, binding: Binding, frame: Frame, before: lis
 
 
 _ALONE = frozenset({"assign", "unpack"})  # give a value that does not hang on what the name was before
+_SURE = _ALONE | {"loop"}  # so do these, where the loop is gone through
 
 
 def _defined(interpreter: Interpreter, binding: Binding, frame: Frame) -> Value:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -96,16 +95,22 @@ def _bindings_in(scope: Scope, node: Node) -> dict[tuple[int, int], list[Binding
     return found
 
 
-@dataclass(eq=False)
 class _Replay:
-    interpreter: Interpreter
-    frame: Frame
-    held: dict[str, Value]
-    bindings: Mapping[tuple[int, int], list[Binding]]
-    broken: int = 0  # targets that have left the loop around
-    raised: dict[str, int] = field(default_factory=dict)  # and those on which something is raised, by its name
-    rounds: int = 0
-    continued: int = 0  # targets that go on with the next round of the loop around
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        frame: Frame,
+        held: dict[str, Value],
+        bindings: Mapping[tuple[int, int], list[Binding]],
+    ) -> None:
+        self.interpreter = interpreter
+        self.frame = frame
+        self.held = held
+        self.bindings = bindings
+        self.broken = 0  # targets that have left the loop around
+        self.raised: dict[str, int] = {}  # and those on which something is raised, by its name
+        self.rounds = 0
+        self.continued = 0  # targets that go on with the next round of the loop around
 
     def block(self, block: Node | None, live: int) -> int:
         """The targets that come to the end of a block."""
