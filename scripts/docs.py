@@ -29,6 +29,7 @@ from archscan.reporting.sarif import rule_markdown  # noqa: E402
 
 _BLOCK = re.compile(r"<!-- output: (?P<command>[^\n]+?) -->\n```(?P<language>\w*)\n.*?```", re.DOTALL)
 _SETTINGS = re.compile(r"<!-- settings -->.*?<!-- /settings -->", re.DOTALL)
+_TRUTHS = re.compile(r"<!-- truths -->.*?<!-- /truths -->", re.DOTALL)
 _COMMANDS = (
     "scan",
     "trace",
@@ -61,9 +62,12 @@ def generated() -> Iterator[tuple[Path, str]]:
     yield ROOT / "archscan" / "schema" / "config.schema.json", _config_schema()
     path = ROOT / "docs" / "configuration.md"
     yield path, _SETTINGS.sub(lambda match: _settings_table(), path.read_text(encoding="utf-8"))
+    path = ROOT / "docs" / "builds.md"
+    compared = _TRUTHS.sub(lambda match: _truths_table(), path.read_text(encoding="utf-8"))
+    yield path, _BLOCK.sub(_with_output, compared)
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         text = path.read_text(encoding="utf-8")
-        if _BLOCK.search(text) and path.name != "cli.md":
+        if _BLOCK.search(text) and path.name not in ("cli.md", "builds.md"):
             yield path, _BLOCK.sub(_with_output, text)
 
 
@@ -73,6 +77,24 @@ def _settings_table() -> str:
         default = json.dumps(list(setting.default) if isinstance(setting.default, tuple) else setting.default)
         rows.append(f"| `{setting.key}` | {setting.kind} | `{default}` | {setting.says} |")
     return "<!-- settings -->\n" + "\n".join(rows) + "\n<!-- /settings -->"
+
+
+def _truths_table() -> str:
+    """What builds really ask nvcc for, from the rows that a test compares `archscan builds` with."""
+    lines = (ROOT / "tests" / "data" / "build_truths.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = ["| project | CUDA | set | target | asks nvcc for | archscan |", "| --- | --- | --- | --- | --- | --- |"]
+    for row in map(json.loads, lines):
+        given = " ".join(f"`{word}`" for word in row["given"][1::2]) or "–"
+        asked = ", ".join(_image(name) for name in row.get("images", row.get("theirs", ()))) or row["unknown"]
+        says = f"not known: {row['unknown']}" if "unknown" in row else "the same"
+        rows.append(
+            f"| {row['project']} {row['version']} | {row['cuda']} | {given} | {row['name']} | {asked} | {says} |"
+        )
+    return "<!-- truths -->\n" + "\n".join(rows) + "\n<!-- /truths -->"
+
+
+def _image(name: str) -> str:
+    return f"PTX of {name[7:]}" if name.startswith("ptx:") else name[3:]
 
 
 _TYPES: dict[str, dict[str, object]] = {
