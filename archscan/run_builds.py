@@ -18,6 +18,7 @@ def run_builds(given: Mapping[str, Any]) -> int:
     """Prints the builds of the PATHs; the exit code is 0, or 2 where something named could not be read."""
     from archscan.builds.advise import advice_for
     from archscan.builds.collect import collect
+    from archscan.builds.model import Build
     from archscan.builds.render import builds_matrix, builds_object, builds_text
     from archscan.catalog.targets import select
     from archscan.frontends.build.reading import Given
@@ -36,9 +37,16 @@ def run_builds(given: Mapping[str, Any]) -> int:
     sources = [s for s in read_now if isinstance(s, Source) and (scan.include_vendored or s.origin is Origin.OWN)]
     failed = [s for s in (*read_now, *discovery.failed) if isinstance(s, Failed)]
     extra = _torch_files(given["prefix"]) if given["prefix"] else {}
-    found = collect(sources, replace(Given.of(catalog, scan), is_default=True), extra)
+    given_to_all = replace(Given.of(catalog, scan), is_default=True)
+    found = collect(sources, given_to_all, extra)
     not_read = [*found.not_read, *((f.path, f.reason) for f in failed)]
-    advice = advice_for(found.builds, selection, found.cuda, catalog) if selection is not None else None
+    advice = None
+    if selection is not None:
+
+        def again(values: Mapping[str, str]) -> Sequence[Build]:
+            return collect(sources, replace(given_to_all, values={**given_to_all.values, **values}), extra).builds
+
+        advice = advice_for(found, selection, catalog, again)
     if given["format_"] == "json":
         write(dumped(builds_object(found.builds, advice, not_read, scan.cuda, catalog)), given["output"])
     elif given["format_"] == "matrix":

@@ -347,3 +347,43 @@ def test_an_extension_without_a_word_on_flags(
     )
     (build,) = builds(tmp_path, *options)["builds"]
     assert ({i["arch"] for i in build["images"]}, build["unknowns"]) == (made, unknowns)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "made"),
+    [
+        ("set(CMAKE_CUDA_ARCHITECTURES 80)\n", "90", {"sm_80"}),
+        ('set(CMAKE_CUDA_ARCHITECTURES 80 CACHE STRING "")\n', "90", {"sm_90"}),
+        ('set(CMAKE_CUDA_ARCHITECTURES 80 CACHE STRING "" FORCE)\n', "90", {"sm_80"}),
+        ("if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)\n  set(CMAKE_CUDA_ARCHITECTURES 80)\nendif()\n", "90", {"sm_90"}),
+        ("list(APPEND CMAKE_CUDA_ARCHITECTURES 80)\n", "90", {"sm_80", "sm_90"}),
+    ],
+)
+def test_what_a_file_sets_stands_before_what_is_given(text: str, given: str, made: set[str], tmp_path: Path) -> None:
+    """As cmake does: -D makes an entry of the cache, which a plain set() hides."""
+    (tmp_path / "CMakeLists.txt").write_text(f"{text}project(p LANGUAGES CXX CUDA)\nadd_library(k k.cu)\n")
+    (build,) = builds(tmp_path, "-D", f"CMAKE_CUDA_ARCHITECTURES={given}")["builds"]
+    assert {i["arch"] for i in build["images"]} == made
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('set(OWN_CUDA_ARCHS 80 CACHE STRING "")\nset(CMAKE_CUDA_ARCHITECTURES ${OWN_CUDA_ARCHS})\n', "-DOWN_CUDA_ARCHS=120"),
+        ("if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)\n  set(CMAKE_CUDA_ARCHITECTURES 80)\nendif()\n",
+         "-DCMAKE_CUDA_ARCHITECTURES=120-real"),
+        ("set(CMAKE_CUDA_ARCHITECTURES 80)\n", "line 1: add 120, spelled as the entries there"),
+        ("set(CMAKE_CUDA_ARCHITECTURES ${SITE_ARCHS})\n", "-DSITE_ARCHS=120"),
+        ("set(CMAKE_CUDA_ARCHITECTURES 80 120)\n", None),
+    ],
+)  # fmt: skip
+def test_a_variable_is_named_only_where_it_reaches_the_build(text: str, line: str | None, tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(f"{text}project(p LANGUAGES CXX CUDA)\nadd_library(k k.cu)\n")
+    assert [one["text"] for one in builds(tmp_path, "--for", "sm120")["set"]] == ([line] if line else [])
+
+
+def test_the_variable_of_a_script_is_named(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(FLASH)
+    (one,) = builds(tmp_path, "--for", "sm120")["set"]
+    assert (one["how"], one["text"]) == ("environment", 'PROJECT_CUDA_ARCHS="120"')
+    assert builds(tmp_path, "--for", "sm90")["set"] == []

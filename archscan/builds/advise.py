@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from archscan.builds.collect import Collected
 from archscan.builds.model import Advice, Build
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
+from archscan.frontends.build.request import ARCH_NAME
 from archscan.model.facts import Source
 from archscan.model.target import Selection, Target
 
@@ -43,27 +47,71 @@ def form_for(selection: Selection, sources: Iterable[Source], catalog: Catalog) 
 
 
 def advice_for(
-    builds: Sequence[Build], selection: Selection, sources: Iterable[Source], catalog: Catalog
+    found: Collected,
+    selection: Selection,
+    catalog: Catalog,
+    again: Callable[[Mapping[str, str]], Sequence[Build]],
 ) -> list[Advice]:
-    """The lines to set, the one that reaches most first."""
-    target, why = form_for(selection, sources, catalog)
+    """The lines to set, the one that reaches most first; `again` gives the builds with further variables set.
+
+    A variable is named only where the builds with it set make the target. None where all of them do as they are.
+    """
+    target, why = form_for(selection, found.cuda, catalog)
     form = target.suffix or "plain"
     toolkit = f">={catalog.toolkits.first_for(target)}" if catalog.toolkits.first_for(target) else "none known"
-    dotted, number = f"{target.major}.{target.minor}{target.suffix}", f"{target.sm}{target.suffix}"
-    flag = f"-gencode=arch=compute_{number},code=sm_{number}"
-    return list(_lines(builds, target, dotted, number, flag, (form, toolkit, why), catalog))
+    lacking = [build for build in found.builds if not _makes(build, target)]
+    return list(_lines(lacking, target, (form, toolkit, why), catalog, _variables(found, lacking, target, again)))
+
+
+def _makes(build: Build, target: Target) -> bool:
+    return not build.stops and any(made.image.target == target and not made.image.ptx for made in build.images)
+
+
+_MOST_TRIED = 8  # variables, in two spellings each
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """A variable of the project, the value that makes the target, the file that reads it, and the builds it reaches."""
+
+    name: str
+    value: str
+    path: str
+    reaches: frozenset[tuple[str, str]]
+
+
+def _variables(
+    found: Collected,
+    lacking: Sequence[Build],
+    target: Target,
+    again: Callable[[Mapping[str, str]], Sequence[Build]],
+) -> list[_Variable]:
+    """What can be set so that builds make the target, the one that reaches most first; torch's own is not tried."""
+    names = {"CMAKE_CUDA_ARCHITECTURES": next((b.path for b in lacking if b.reads == "cmake"), ""), **found.settable}
+    names |= {n: b.path for b in lacking for n in b.unknowns if re.fullmatch(r"\w+", n) and ARCH_NAME.search(n)}
+    wanted = {(b.name, b.path) for b in lacking if not b.path.endswith("Presets.json")}
+    tried: list[_Variable] = []
+    for name, path in [(n, p) for n, p in names.items() if p and n != "TORCH_CUDA_ARCH_LIST"][:_MOST_TRIED]:
+        plain = f"{target.sm}{target.suffix}"
+        spelled = f"{plain}-real" if "ARCHITECTURES" in name else plain
+        for value in (spelled, f"{target.major}.{target.minor}{target.suffix}"):
+            made = {(b.name, b.path) for b in again({name: value}) if _makes(b, target)} & wanted
+            if made:
+                tried.append(_Variable(name, value, path, frozenset(made)))
+                break
+    return sorted(tried, key=lambda one: -len(one.reaches))
 
 
 def _lines(
     builds: Sequence[Build],
     target: Target,
-    dotted: str,
-    number: str,
-    flag: str,
     said: tuple[str, str, str],
     catalog: Catalog,
+    variables: Sequence[_Variable],
 ) -> Iterator[Advice]:
     form, toolkit, why = said
+    dotted, number = f"{target.major}.{target.minor}{target.suffix}", f"{target.sm}{target.suffix}"
+    flag = f"-gencode=arch=compute_{number},code=sm_{number}"
     known = catalog.toolkits.torch[-1]
     if any(b.reads == "torch" for b in builds):
         if dotted in known.accepts:
@@ -71,11 +119,15 @@ def _lines(
         else:
             note = f"torch {known.since} takes no {dotted} in TORCH_CUDA_ARCH_LIST: {why}"
             yield Advice("argument", f'extra_compile_args={{"nvcc": ["{flag}"]}}', form, toolkit, note)
-    cmake = [b for b in builds if b.reads == "cmake" and not b.path.endswith("Presets.json")]
-    if cmake:
-        yield Advice("cmake", f"-DCMAKE_CUDA_ARCHITECTURES={number}-real", form, toolkit, why, cmake[0].path)
-    for build in builds:
+    for one in variables[:1]:
+        if one.path.endswith(".py"):
+            yield Advice("environment", f'{one.name}="{one.value}"', form, toolkit, why, one.path)
+        else:
+            yield Advice("cmake", f"-D{one.name}={one.value}", form, toolkit, why, one.path)
+    reached = variables[0].reaches if variables else frozenset()
+    for build in (b for b in builds if (b.name, b.path) not in reached):
         file = build.path.rsplit("/", 1)[-1]
+        line = build.images[0].line if build.images else build.line
         if file.endswith("Presets.json"):
             text = f'"CMAKE_CUDA_ARCHITECTURES": "{number}-real"'
             yield Advice("preset", text, form, toolkit, why, build.path)
@@ -84,5 +136,13 @@ def _lines(
             value = dotted if "TORCH" in name else number
             yield Advice("argument", f'docker build --build-arg {name}="{value}"', form, toolkit, why, build.path)
         elif build.reads == "" and f"sm_{target.sm}" not in {m.image.target.name.rstrip("af") for m in build.images}:
-            text = f"line {build.images[0].line if build.images else build.line}: add {flag}"
-            yield Advice("edit", text, form, toolkit, why, build.path)
+            yield Advice("edit", f"line {line}: add {flag}", form, toolkit, why, build.path)
+        elif build.reads == "cmake":
+            yield Advice(
+                "edit",
+                f"line {line}: add {number}, spelled as the entries there",
+                form,
+                toolkit,
+                f"no variable that was tried reaches it; {why}",
+                build.path,
+            )

@@ -18,7 +18,7 @@ from archscan.frontends.build.python.lists import NUMBER_LEFT_OPEN
 from archscan.frontends.build.python.values import Items, Unknown, strings
 from archscan.frontends.build.readers import read
 from archscan.frontends.build.reading import Given, finished, mentions, of_flags
-from archscan.frontends.build.request import Request, default_architecture, inputs_of, spellings_of
+from archscan.frontends.build.request import ARCH_NAME, Request, default_architecture, inputs_of, settable, spellings_of
 from archscan.frontends.build.syntax import Listfile, parse
 from archscan.frontends.build.traced import because, shown, written
 from archscan.model.facts import Source
@@ -37,6 +37,7 @@ class Collected:
     builds: list[Build] = field(default_factory=list)
     not_read: list[tuple[str, str]] = field(default_factory=list)
     cuda: list[Source] = field(default_factory=list)  # device code of the project
+    settable: dict[str, str] = field(default_factory=dict)  # variables of the user -> the file that reads them
 
 
 def collect(sources: Iterable[Source], given: Given, extra: Mapping[str, bytes] = {}) -> Collected:
@@ -46,6 +47,7 @@ def collect(sources: Iterable[Source], given: Given, extra: Mapping[str, bytes] 
     for source in sorted(sources, key=lambda one: one.path):
         if is_cmake(source.path):
             cmake[source.path] = (source, parse(source.data))
+            found.settable |= dict.fromkeys(settable(cmake[source.path][1]), source.path) | found.settable
         elif source.path.endswith(".py") and (makes_flags(source.data) or _TORCH_EXTENSIONS.search(source.data)):
             _of_python(source, given, found)
         elif build_kind(source.path) is not None and mentions(source.data):
@@ -105,6 +107,8 @@ def _of_python(source: Source, given: Given, found: Collected) -> None:
         return
     script = python.evaluated(source.data, tree, given)
     lists = finished(python.lists_of(script))
+    asked = (name for name in script.environment.values() if ARCH_NAME.search(name))
+    found.settable |= dict.fromkeys(asked, source.path) | found.settable
     named = [one for one in lists if _is_torch_list(one)]
     told: set[int] = set()
     for extension in script.extensions:

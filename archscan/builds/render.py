@@ -80,6 +80,8 @@ def builds_text(
         lines.append("no build of device code was found")
     lines.append(f"toolkit   CUDA {release}")
     lines += [f"not read  {path}: {why}" for path, why in not_read]
+    if advice == [] and builds:
+        lines.append("set       nothing: what can be made for it is made, or nothing that could be set was found")
     for one in advice or ():
         where = f"  ({one.path})" if one.path else ""
         lines.append(f"set       {one.text}{where}")

@@ -181,7 +181,8 @@ class _Interpreter:
             return
         if "CACHE" in words:
             arguments = arguments[: words.index("CACHE")]
-            if self.scope.find(name) not in (None, UNSET) and words[-1] != "FORCE":
+            held = name in self.request.given or self.scope.find(name) not in (None, UNSET)  # -D is such an entry
+            if held and words[-1] != "FORCE":
                 return
         values = self.expanded(arguments)
         if not self.request.takes(name):

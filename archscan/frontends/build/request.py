@@ -89,8 +89,11 @@ class Request:
         return Value(default_architecture(self.cuda))
 
     def takes(self, name: str) -> bool:
-        """Whether the user decides what this variable holds."""
-        return (self.target is not None and name in self.inputs) or name in self.given
+        """Whether a user who asks for an architecture decides what this variable holds.
+
+        -D does so only where the file asks first: what it sets by itself stands before an entry of the cache.
+        """
+        return self.target is not None and name in self.inputs
 
     def _version(self, part: str) -> str:
         major, _, minor = self.cuda.partition(".")
@@ -124,6 +127,17 @@ def inputs_of(listfile: Listfile, catalog: Catalog) -> dict[str, str]:
         elif entry_images(first, catalog) is not None and (ARCH_NAME.search(words[0]) or words[0] in guarded):
             found.setdefault(words[0], first)
     return found
+
+
+def settable(listfile: Listfile) -> tuple[str, ...]:
+    """The variables of a file for architectures that a user may set: those with CACHE, and those set only if unset."""
+    found: list[str] = []
+    for command, guarded in _commands(listfile.body, frozenset()):
+        words = [argument.text for argument in command.arguments]
+        is_set = command.name == "set" and len(words) > 1 and words[-1:] != ["INTERNAL"]
+        if is_set and ("CACHE" in words or words[0] in guarded) and ARCH_NAME.search(words[0]) and "$" not in words[0]:
+            found.append(words[0])
+    return tuple(dict.fromkeys(found))
 
 
 def spellings_of(listfile: Listfile, catalog: Catalog) -> dict[str, str]:
