@@ -97,7 +97,7 @@ def _caches(one: Judged, width: int) -> list[str]:
     rest = [cache for cache in one.around.caches if not cache.stale]
     if rest:
         said = ", ".join(f"{cache.path} ({few(cache.holds, 6) or 'not known'})" for cache in rest)
-        lines += _beside("  in use", [said], 10, width)
+        lines += _beside("  kept", [said], 10, width)
     return ["JIT caches", *lines, ""] if lines else []
 
 
