@@ -254,6 +254,23 @@ def test_variables_that_leave_images_out(
 # --- compilers of the machine
 
 
+@pytest.mark.parametrize(
+    ("value", "state", "do"),
+    [
+        ("10.0a", "fails", "unset FLASHINFER_CUDA_ARCH_LIST, or add 12.0 to it"),
+        ("10.0a 12.0f", "unknown", None),
+    ],
+)
+def test_a_variable_that_leaves_the_gpu_out_is_what_to_change(
+    capsysbinary: Out, tmp_path: Path, monkeypatch, value: str, state: str, do: str | None
+) -> None:
+    install(site_of(tmp_path), "flashinfer-python", {"flashinfer/__init__.py": ""})
+    monkeypatch.setenv("FLASHINFER_CUDA_ARCH_LIST", value)
+    found = row(document(capsysbinary, tmp_path, "--target", "sm120"), "flashinfer-python")
+    assert found["state"] == state and (do is None or found["do"] == do)
+    assert ("leaves sm_120 out" in found["says"]) == (state == "fails")
+
+
 def test_nvcc_of_the_machine(capsysbinary: Out, tmp_path: Path, monkeypatch) -> None:
     install(site_of(tmp_path), "flashinfer-python", {"flashinfer/__init__.py": ""})
     monkeypatch.setattr("archscan.environment.machine.USUAL", str(tmp_path / "nowhere"))

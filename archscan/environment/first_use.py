@@ -13,6 +13,7 @@ from archscan.environment.facts import FirstUse, form_for, release_of
 from archscan.environment.machine import nvcc
 from archscan.environment.model import Question, Row, State
 from archscan.environment.shelves import Stock
+from archscan.environment.variables import NONE, set_variables
 from archscan.model.target import Target
 
 _NVRTC = re.compile(r"nvidia-cuda-nvrtc(?:-cu\d+)?")
@@ -33,7 +34,14 @@ def installed_nvrtc(stock: Stock) -> tuple[Nvrtc, ...]:
 
 
 def with_first_use(row: Row, use: FirstUse, asked: Question, nvrtc: Sequence[Nvrtc] = ()) -> Row:
-    """The row of a package that compiles what it runs: the compiler that it takes may know the GPU or not."""
+    """The row of a package that compiles what it runs: the compiler that it takes may know the GPU or not.
+
+    A variable that names what it compiles for, and not this GPU, comes before any compiler.
+    """
+    if left_out := _left_out(use, asked):
+        says = f"{use.builds}: {use.variable}={left_out} leaves {asked.selection.name} out"
+        sm = asked.selection.sm
+        return _joined(row, State.FAILS, says, f"unset {use.variable}, or add {sm // 10}.{sm % 10} to it")
     if use.makes:
         return _by_nvrtc(row, use, asked, nvrtc)
     compiler = use.compiler_for(asked.selection.sm)
@@ -51,6 +59,13 @@ def with_first_use(row: Row, use: FirstUse, asked: Question, nvrtc: Sequence[Nvr
     first = asked.catalog.toolkits.first_for(target)
     do = f"set {compiler.variable} to a ptxas of CUDA {first} or newer" if first else "no toolkit is known that does"
     return _joined(row, State.FAILS, f"{use.builds}: {by} of CUDA {release} does not know {target.name}", do)
+
+
+def _left_out(use: FirstUse, asked: Question) -> str:
+    """The value of the variable that says what a package compiles for, where it leaves the GPU out."""
+    known = [one for one in asked.facts.variables if one.name == use.variable]
+    found = set_variables(known, asked.environ, asked.selection, asked.catalog)
+    return next((one.value for one in found if one.gets == NONE), "")
 
 
 def _by_nvrtc(row: Row, use: FirstUse, asked: Question, installed: Sequence[Nvrtc]) -> Row:
