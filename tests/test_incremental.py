@@ -79,6 +79,26 @@ def choose(kind: Kind, capability):
         return kind.fits()
     return None
 """,
+    "pkg/flags.py": """import os
+from .arch import major
+
+def wanted():
+    return os.environ.get("PKG_FAST", "1") == "1" and major() >= 9
+""",
+    "pkg/first.py": """from .flags import wanted
+
+def run(x):
+    if not wanted():
+        raise RuntimeError("needs sm_90")
+    return x
+""",
+    "pkg/second.py": """from .flags import wanted
+
+def run(x):
+    if not wanted():
+        raise RuntimeError("needs sm_90")
+    return x + 1
+""",
     "pkg/star.py": "from .arch import *\n\ndef go():\n    if is_new():\n        return 1\n    return 2\n",
 }
 SOURCES = {
@@ -265,7 +285,8 @@ def test_only_modules_that_read_it_are_evaluated_again(tmp_path: Path, monkeypat
     assert asked.after(tree) == {"pkg/star.py"}
     # the bound behind a predicate of another module: whoever asks the predicate, and no list of plain numbers
     (tree / "pkg/numbers.py").write_text("NINE = 9\nTEN = 11\n")
-    assert asked.after(tree) == {f"pkg/{name}.py" for name in ("numbers", "arch", "more", "lists")}
+    reading = ("numbers", "arch", "more", "lists", "flags", "first", "second")
+    assert asked.after(tree) == {f"pkg/{name}.py" for name in reading}
 
 
 def test_only_sources_that_read_it_are_evaluated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,7 +163,7 @@ class CudaFrontEnd:
         match question:
             case ("all",):
                 compiled = sorted(host.compiled.items())
-                names = sorted(host.predicates), sorted(host.helpers), sorted(host.bearing or ())
+                names = sorted(host.predicates), host.read_for, sorted(host.bearing or ())
                 return macros.said(), host.tests, compiled, names
             case ("file", path):
                 return macros.said_of(path), path in host.again

@@ -56,7 +56,7 @@ class HostProject:
     callables: Callables = field(default_factory=lambda: Callables({}, Includes({})))
     compiled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # made of __CUDA_ARCH__ -> its files
     again: Mapping[str, HostIndex] = field(default_factory=dict)  # files that were read again for helpers of others
-    helpers: frozenset[str] = frozenset()  # for which they were
+    read_for: Mapping[str, frozenset[str]] = field(default_factory=dict)  # the helpers that each of them was read for
     bearing: frozenset[str] | None = None  # names that may hang on the architecture
 
     def said(self, question: Question) -> object:
@@ -118,7 +118,7 @@ def linked(
         callables=Callables({i.path: i.functions for i in ordered if i.functions}, includes or Includes({}), seen),
         compiled=_compiled(ordered),
         again=again,
-        helpers=known,
+        read_for=read_for,
         bearing=bearing(names, members),
     )
 

@@ -49,7 +49,7 @@ def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
     results = [*(value for _, value in arms_nodes), last]
     if renames(scan, results, frame) or _is_told(path[:outer]):
         return
-    related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
+    related, environment = scan.interpreter.places, scan.interpreter.environment
     reach = reach_of(scan, path[: outer + 2]) & has_suffix(scan, [*results], frame)
     arms: list[Arm] = []
     left = reach
@@ -89,7 +89,7 @@ def visit_while(scan: ModulePass, path: list[Node]) -> None:
     own = answer(scan.interpreter, condition, frame)
     if not is_gate(scan, [own], [condition], frame):
         return
-    related = tuple(scan.interpreter.trace)
+    related = scan.interpreter.places
     reach = reach_of(scan, path)
     arm = arm_of(scan, condition, body, node, own, reach & own, frame)
     block = path[-3] if len(path) > 2 else node
@@ -108,7 +108,7 @@ def visit_assert(scan: ModulePass, path: list[Node]) -> None:
     own = answer(scan.interpreter, condition, frame)
     if not is_gate(scan, [own], [path[-1]], frame):
         return
-    related = tuple(scan.interpreter.trace)
+    related = scan.interpreter.places
     reach = reach_of(scan, path)
     arm = arm_of(scan, condition, node, node, own, reach & own, frame)
     arm = replace(arm, effect=Effect(Does.WORK, line_of(node)), body=None, calls=())
@@ -134,7 +134,7 @@ def _return_gate(scan: ModulePass, path: list[Node], last: bool = False) -> None
         return
     if not (varies([own]) if last or value.type == "call" else is_gate(scan, [own], [path[-1]], frame)):
         return
-    related = tuple(scan.interpreter.trace)
+    related = scan.interpreter.places
     if not last and scan.answers_others(function):
         scan.definitions.append((function, lambda: _return_gate(scan, path, True)))
         return
@@ -162,7 +162,7 @@ def visit_assignment(scan: ModulePass, path: list[Node]) -> None:
     value = scan.interpreter.evaluate(right, frame)
     if not depends(value):
         return
-    related = tuple(scan.interpreter.trace)
+    related = scan.interpreter.places
     names = [text(n) for n in (operands(left) if left.type.endswith(("_list", "_pattern")) else [left])]
     uses = [place for name in names for place in scan.spread_name(name, node, path)]
     if not _is_condition(inner(right)) or any(scan.users_of(n) - {scan.module.path} for n in names):
@@ -237,7 +237,7 @@ def simple(scan: ModulePass, path: list[Node], condition: Node, kind: Kind, does
     own = answer(scan.interpreter, condition, frame)
     if not (own.arch and own.varies):
         return
-    related = tuple(scan.interpreter.trace)
+    related = scan.interpreter.places
     reach = reach_of(scan, path)
     arm = replace(arm_of(scan, condition, condition, condition, own, reach & own, frame), effect=does, body=None)
     spot = focus(scan.interpreter, condition, frame)

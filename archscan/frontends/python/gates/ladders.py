@@ -114,7 +114,7 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
     if function is not None:
         scan.definitions.append((function, lambda: _if_gate(scan, ladder, path, True)))
         return
-    related, environment = tuple(scan.interpreter.trace), tuple(scan.interpreter.environment)
+    related, environment = scan.interpreter.places, scan.interpreter.environment
     reach = reach_of(scan, path) & has_suffix(scan, results, frame)
     elsewhere = _served_beside(scan, ladder, path, answers) | _served_before(scan, parts, frame)
     arms = tuple(

@@ -301,7 +301,7 @@ def emit(
     about = About(
         scope=scope,
         reach=reach.truth,
-        related=traced((*notes, *scan.interpreter.trace)),
+        related=traced((*notes, *scan.interpreter.places)),
         near=near.strip()[:1200],
         symbols=symbols_in(spot),
         assumptions=TAKEN_FOR_GRANTED,

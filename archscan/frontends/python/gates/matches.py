@@ -43,7 +43,7 @@ def visit_match(scan: ModulePass, path: list[Node]) -> None:
     about = About(
         scope=scope_of(path),
         reach=reach.truth,
-        related=traced(scan.interpreter.trace),
+        related=traced(scan.interpreter.places),
         near=words_near(scan, statement, path),
         assumptions=TAKEN_FOR_GRANTED,
     )

@@ -83,7 +83,7 @@ class ModulePass:
         self.catalog = catalog
         self.interpreter = interpreter
         self.module = module
-        self.users = users
+        self._users = users
         self.found = Found()
         self.offsets: list[int] = []  # every place worth a look, in order
         self.definitions: list[tuple[Node, Callable[[], None]]] = []  # what answers others, with its gate
@@ -123,7 +123,13 @@ class ModulePass:
     def users_of(self, name: str) -> frozenset[str]:
         """The modules that mention a name."""
         self.interpreter.graph.traces.searched(self.module, ("users", name), ())
-        return self.users.get(name, frozenset())
+        return self._users.get(name, frozenset())
+
+    def led_to_users_of(self, name: str) -> frozenset[str]:
+        """The modules that mention a name, to be evaluated."""
+        users = self.users_of(name)
+        self.interpreter.graph.traces.searched(self.module, ("users", name), users, evaluated=True)
+        return users
 
     def _is_used_elsewhere(self, function: Node) -> bool:
         name = child(function, "name")
@@ -203,7 +209,6 @@ class ModulePass:
 
     def traced(self) -> None:
         self.interpreter.trace = []
-        self.interpreter.environment = {}
 
     def asks(self, node: Node) -> bool:
         condition = operands(node)[0] if node.type == "assert_statement" else child(node, "condition")

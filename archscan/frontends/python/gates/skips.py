@@ -56,7 +56,7 @@ def _gate(scan: ModulePass, path: list[Node], call: Node, condition: Node, skips
     about = About(
         scope=Scope(text(name)) if name is not None else scope_of(path),
         reach=reach.truth,
-        related=traced(scan.interpreter.trace),
+        related=traced(scan.interpreter.places),
         near=near,
         symbols=symbols_in(condition),
         assumptions=TAKEN_FOR_GRANTED,

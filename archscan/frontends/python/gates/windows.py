@@ -64,7 +64,7 @@ def visit_bound(scan: ModulePass, path: list[Node]) -> bool:
 def _is_asked(scan: ModulePass, name: str) -> bool:
     """Whether a condition in the scanned code compares a bound, so that it tells targets apart."""
     modules = scan.interpreter.graph.modules
-    for path in sorted(scan.users.get(name, frozenset()) | {scan.module.path}):
+    for path in sorted(scan.led_to_users_of(name) | {scan.module.path}):
         module = modules[path]
         for offset in occurrences(module.data, name.encode()):
             parts = module.descend(offset)
@@ -99,8 +99,7 @@ def _method_reader(scan: ModulePass, name: str) -> tuple[Effect, tuple[Related, 
     """What the code does that compares what a method of that name returns, and refuses."""
     memo = scan.interpreter.graph.memo
     key = ("reader", name)
-    users = scan.users_of(name)
-    scan.interpreter.graph.traces.searched(scan.module, ("users", name), users, evaluated=True)
+    users = scan.led_to_users_of(name)
     if key not in memo:
         modules = scan.interpreter.graph.modules
         found = (_refusing_test(scan, modules[path], name) for path in sorted(users))

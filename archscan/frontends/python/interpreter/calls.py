@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.annotations import returned_object
 from archscan.frontends.python.interpreter.classes import any_row, attribute, evaluated, mro, row
-from archscan.frontends.python.interpreter.frames import MISSING, Frame, Lazy, Outcome
+from archscan.frontends.python.interpreter.frames import MISSING, VARIABLE, Frame, Lazy, Outcome
 from archscan.frontends.python.interpreter.lanewise import common_to, items_of, logical, truth_of
 from archscan.frontends.python.interpreter.operations import (
     COMPARE,
@@ -395,7 +395,7 @@ def variable(interpreter: Interpreter, key: Value, default: Value, module: Modul
         return Unknown(("os.environ",))
     if _is_set_by(module, key):
         return Unknown((key,), lost=True)
-    interpreter.environment[key] = None
+    interpreter.trace.append(Related(VARIABLE, 0, Role.DEFINITION, key))  # remembered with what is evaluated
     setting = interpreter.knowledge.variable(key)
     if setting is not None:
         return setting

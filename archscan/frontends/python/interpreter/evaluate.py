@@ -9,7 +9,7 @@ from tree_sitter import Node
 from archscan.frontends.python.interpreter import runs, special
 from archscan.frontends.python.interpreter.classes import attribute
 from archscan.frontends.python.interpreter.expressions import HANDLERS, LEAVES
-from archscan.frontends.python.interpreter.frames import DEPTH, NO_SCOPE, STEPS, Frame, Outcome, distinct
+from archscan.frontends.python.interpreter.frames import DEPTH, NO_SCOPE, STEPS, VARIABLE, Frame, Outcome, distinct
 from archscan.frontends.python.interpreter.knowledge import Knowledge
 from archscan.frontends.python.interpreter.names import member_of
 from archscan.frontends.python.interpreter.values import ClassV, FuncV, Lanes, Unknown, Value
@@ -39,12 +39,21 @@ class Interpreter:
         self.running: list[tuple[str, int]] = []  # the functions that are being called, by file and offset
         self.trace: list[Related] = []
         self.said: dict[Related, str] = {}  # what a function that tells targets apart says of itself
-        self.environment: dict[str, None] = {}
         self._frames: dict[str, Frame] = {}
         self._cycles: dict[tuple[int, tuple[object, ...]], int] = {}
         self.asks: frozenset[str] = frozenset()  # names that ask for the target without saying so
         self.classes: frozenset[str] = frozenset()  # classes that ask for it
         self._calls: dict[object, tuple[Outcome, tuple[Related, ...]]] = {}
+
+    @property
+    def places(self) -> tuple[Related, ...]:
+        """The places on the way to what was evaluated."""
+        return tuple(one for one in self.trace if one.path != VARIABLE)
+
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """The environment variables that what was evaluated asks for."""
+        return tuple(dict.fromkeys(one.message for one in self.trace if one.path == VARIABLE))
 
     def forget(self, module: Module) -> None:
         """Drops the trees of a module: values that others hold stay, what they need again is parsed again.

@@ -15,6 +15,7 @@ from archscan.model.gate import Related
 END = 1 << 60
 DEPTH = 90
 STEPS = 5_000
+VARIABLE = "$"  # stands for a path in a trace: of an environment variable that was asked for
 TRACE = 16
 MISSING: Any = object()
 NO_KEY = Unknown(("KeyError",), raises="KeyError")  # what looking up a key gives that is not there
@@ -82,4 +83,4 @@ def distinct(trace: list[Related]) -> tuple[Related, ...]:
     """The places of a trace once each, the outermost ones first; the tail of a long one is dropped."""
     if len(trace) < 2:
         return tuple(trace)
-    return tuple({(r.path, r.line): r for r in reversed(trace)}.values())[::-1][:TRACE]
+    return tuple({(r.path, r.line or r.message): r for r in reversed(trace)}.values())[::-1][:TRACE]
