@@ -35,6 +35,7 @@ from archscan.frontends.python.interpreter.values import FuncV, PartialV, depend
 from archscan.frontends.python.source.blocks import is_predicate, returns_in
 from archscan.frontends.python.source.comments import names_in, said_in
 from archscan.frontends.python.source.modules import Module
+from archscan.frontends.python.source.outside import leading
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import line_of, operands, text
 from archscan.frontends.python.source.triggers import LONGEST, occurrences
@@ -90,7 +91,7 @@ class ModulePass:
 
     def run(self, extra: Iterable[str] = ()) -> list[Gate]:
         """The module's gates in source order; `extra` are names of predicates defined elsewhere."""
-        self._push(self.module.index.deciding)
+        self._push(self._deciding())
         for name in extra:
             self.interpreter.steps = 0
             value = self.interpreter.member(self.module, name)
@@ -110,6 +111,17 @@ class ModulePass:
         for offset in self.module.index.overlong:
             self._give_up(offset, f"a line of more than {LONGEST:,} bytes")
         return sorted(self.found.gates.values(), key=lambda g: (g.path, g.place.start, g.kind))
+
+    def _deciding(self) -> list[int]:
+        """The places where the module may ask for the target: not on the way to a function from outside."""
+        index, knowledge = self.module.index, self.interpreter.knowledge
+        found = dict.fromkeys(index.deciding)
+        for at, module, space, function in leading(self.module.data, index.deciding):
+            known = knowledge.constant(space) is not knowledge.MISSING or knowledge.holds(space)
+            outside = self.interpreter.graph.absolute(module, self.module) is None and not known
+            if outside and knowledge.call(f"{space}.{function}", function, self.interpreter.lanes) is None:
+                del found[at]
+        return list(found)
 
     def _add_unanswered(self) -> None:
         """Adds the gates of functions and flags by whose answer nothing decides that was seen."""
