@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
 from archscan.catalog import load
+from archscan.frontends.cuda.blocks import outcome, stripped
 from archscan.model.gate import Does, Effect
 from archscan.model.settings import ScanSettings
 from archscan.pipeline import scan
@@ -65,6 +67,7 @@ BODIES = (
     Body("not implemented", Does.TRAPS, "CUTLASS_NOT_IMPLEMENTED();"),
     Body("static assert", Does.ERRORS, 'static_assert(false, "no");', "", 'message(FATAL_ERROR "no")'),
     Body("dependent", Does.ERRORS, 'static_assert(always_false<T>, "no"); return x;'),
+    Body("return and error", Does.ERRORS, 'return x;\nstatic_assert(false, "no");'),
     Body("work and error", Does.ERRORS, 'run(x); static_assert(sizeof(T) == 0, "no");', "",
          'add_library(x y.cu)\nmessage(FATAL_ERROR "no")'),
     Body("false", Does.REFUSES, "return false;", "return False"),
@@ -185,3 +188,26 @@ def test_both_spellings_of_cpp_tell_the_same_text_and_value(found: dict[tuple[st
             name = body.name.replace(" ", "_").replace("#", "")
             one, other = found[name, "hash.cu"], found[name, "if.cu"]
             assert (one.message, one.value) == (other.message, other.value), body.name
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        b"if (a) " * 6000,
+        b"{" * 20000,
+        b"else " * 6000,
+        b"do " * 9000,
+        b"a <b> " * 6000,
+        b"STATIC " * 5000,
+        b"((((" * 8000,
+        b"#if A\n" * 6000,
+        b"switch (x) { case 1: " * 1500,
+        b'"' * 30000,
+        b"f(" * 15000 + b")" * 15000,
+    ],
+    ids=lambda code: code[:8].decode(),
+)
+def test_what_nobody_writes_is_read_in_time(code: bytes) -> None:
+    started = time.process_time()
+    outcome(stripped(code), 1)
+    assert time.process_time() - started < 2

@@ -3,8 +3,8 @@
 A front end lowers a block to the few statements below, which say what stands there and nothing of what it means. What
 names and values mean is in `rules/facts/effects.yaml`; `effect_of` joins both to one `Effect`, by what surely runs:
 
-- what stops the compiler counts first, wherever it stands in the block;
-- then how the block ends: a raise, a trap, a value that says no, a way out of a loop; what stands behind is not run;
+- how the block ends counts first: a raise, a trap, a value that says no, a way out of a loop; what stands behind is not
+  run, but for what stops the compiler, which a front end puts first;
 - of a block that control leaves at its end, the strongest of what it does: to pick a value is more than to tell
   something, and work is more than both;
 - what hangs on a condition is not sure. One that only stops who gives wrong arguments is nothing that others lose;
@@ -163,6 +163,10 @@ class Vocabulary:
         if found is None:
             found = self._known[name] = self._means(name)
         return found
+
+    def ends_program(self, name: str) -> bool:
+        """Whether a call by that name ends the program."""
+        return name in self.sections["exits"] or name in self.sections["raises"]
 
     def _means(self, name: str) -> Means:
         sections = self.sections

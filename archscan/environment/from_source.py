@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from archscan.builds.model import Build
 from archscan.catalog.types import Catalog
 from archscan.environment.facts import FromSource
 from archscan.environment.model import Question, Row
@@ -32,8 +36,12 @@ def to_set(project: str, selection: Selection, catalog: Catalog) -> str:
     settings = ScanSettings()
     discovery = discover((project,), settings, vendored_trees(catalog.packages))
     sources = [s for s in read(discovery.sources) if isinstance(s, Source) and s.origin is Origin.OWN]
-    found = collect(sources, Given.of(catalog, settings))
-    advice = advice_for(found.builds, selection, found.cuda, catalog)
+    given = replace(Given.of(catalog, settings), is_default=True)
+
+    def again(values: Mapping[str, str]) -> Sequence[Build]:
+        return collect(sources, replace(given, values={**given.values, **values})).builds
+
+    advice = advice_for(collect(sources, given), selection, catalog, again)
     return next((one.text for one in advice if one.how in ("environment", "cmake")), "")
 
 

@@ -30,7 +30,8 @@ from archscan.catalog.effects import effects
 from archscan.model.gate import Does, Effect
 
 LONGEST = 1 << 15  # of longer code only the beginning is read
-_DEEPEST = 60  # blocks in each other
+_DEEPEST = 60  # statements in each other
+_LONGEST_TOLD = 2000  # bytes of a statement whose name and value are told
 
 _LITERAL = rb'"(?:[^"\\\n]|\\.)*"|\'(?<!\w\')(?:[^\'\\\n]|\\.)*\''
 _STRIP = re.compile(_LITERAL + rb"|//(?:[^\n]|\\\r?\n)*|/\*.*?(?:\*/|\Z)|\\\r?\n", re.S)
@@ -61,17 +62,16 @@ _CONSTANT = re.compile(
     rb"(?P<name>[\w:<>, *]+?)\s*=\s*(?P<value>[^;]*)",
     re.S,
 )
+_TYPE = rb"(?:[A-Za-z_][\w:]*(?:\s*<(?:[^;={}<>]|<[^;={}<>]*>)*>)?[\s*&]+)+"  # read in one way only
 _ASSIGN = re.compile(
-    rb"(?:(?:[A-Za-z_][\w:]*(?:\s*<[^;={}]*>)?[\s*&]+)+)?(?P<name>\*?\w+(?:(?:\.|->|::)\w+|\[[^\]]*\])*)"
+    rb"(?:" + _TYPE + rb")?(?P<name>\*?\w+(?:(?:\.|->|::)\w+|\[[^\]]*\])*)"
     rb"\s*(?P<compound>[|+\-*/%&^]|<<|>>)?=(?!=)\s*(?P<value>.*)",
     re.S,
 )
 _PAIR = re.compile(
     rb"(?:\{|std::make_(?:pair|tuple)\s*\(|std::(?:pair|tuple)\s*<[^;]*>\s*[({])\s*([\w:]+)\s*,(.*)", re.S
 )
-_DECLARED = re.compile(
-    rb"(?:[A-Za-z_][\w:]*(?:\s*<[^;={}()]*>)?[\s*&]+)+(?P<name>\w+)(?:\s*\[[^\]]*\])*(?:\s*,\s*\*?\w+)*"
-)
+_DECLARED = re.compile(_TYPE + rb"(?P<name>\w+)(?:\s*\[[^\]]*\])*(?:\s*,\s*\*?\w+)*")
 _FALSE = re.compile(rb"sizeof\b.*==\s*0|[\w:]*(?:always|dependent)_?false\w*\s*(?:<.*>)?(?:::value)?", re.S)
 _GOES_ON = re.compile(rb"\s*[;,).\-?:+*/<>|&=\[(]")  # behind a brace: still the same statement
 
@@ -115,7 +115,14 @@ def failed_check(macro: str, code: bytes, line: int) -> Effect:
 def block_of(code: bytes, line: int) -> Block:
     """The statements of stripped code that begins at a line; of what is too long only the beginning."""
     reader = _Reader(code[:LONGEST], line)
-    return reader.block() or ((Work(line),) if reader.included else ())
+    block = reader.block()
+    stops = tuple(one for one in block if isinstance(one, Stop) or (isinstance(one, Call) and _stops_compiler(one)))
+    return (*stops, *block) or ((Work(line),) if reader.included else ())
+
+
+def _stops_compiler(call: Call) -> bool:
+    """Whether an assertion stops the compiler, wherever it stands in a block."""
+    return call.name == "static_assert" and call.first in ("false", "0")
 
 
 class _Reader:
@@ -132,10 +139,6 @@ class _Reader:
     def block(self, closing: bool = False) -> Block:
         """The statements up to the brace that closes the block, or to what ends it otherwise."""
         found: list[Stmt] = []
-        if self._depth > _DEEPEST:
-            self.pos = len(self.code)
-            return (Work(self._at()),)
-        self._depth += 1
         while True:
             self._blanks()
             if self.pos >= len(self.code):
@@ -151,12 +154,21 @@ class _Reader:
                 found += self._directive()
                 continue
             found += self._statement()
-        self._depth -= 1
         return tuple(found)
 
     # one statement
 
-    def _statement(self) -> Block:  # noqa: PLR0912 one case per keyword
+    def _statement(self) -> Block:
+        """One statement; of what is nested too deeply, that it is there."""
+        if self._depth > _DEEPEST:
+            self.pos = len(self.code)
+            return (Work(self._at()),)
+        self._depth += 1
+        found = self._read()
+        self._depth -= 1
+        return found
+
+    def _read(self) -> Block:  # noqa: PLR0912 one case per keyword
         line, code = self._at(), self.code
         if code[self.pos] == 0x7B:  # {
             self.pos += 1
@@ -306,6 +318,8 @@ class _Reader:
         text = self.code[begin:end].strip()
         if self.pos == end and self.code[end - 1 : end] == b"}":
             return (Work(line),)
+        if len(text) > _LONGEST_TOLD and _CALLEE.match(text) is None:
+            return (Work(line),)
         if _IGNORED.fullmatch(text) or (text.startswith(b"using") and b"=" not in text):
             return ()
         stream = _STREAM.match(text)
@@ -373,6 +387,9 @@ class _Reader:
     def _conditional_block(self, line: int) -> Branch:
         """`#if` with all its arms."""
         arms, has_else = [], False
+        if self._conditional > _DEEPEST:
+            self.pos = len(self.code)
+            return Branch(((Work(line),),), line)
         self._conditional += 1
         while True:
             arms.append(self.block())

@@ -7,6 +7,7 @@ from enum import Enum
 from functools import cache
 from itertools import pairwise
 
+from archscan.catalog.effects import effects
 from archscan.catalog.names import names, one_of
 
 
@@ -113,7 +114,7 @@ def is_member(name: str) -> bool:
 @cache
 def _check() -> re.Pattern[str]:
     """CUDA_CHECK_EQ and its kind, CheckArch, assert."""
-    words = names()["checks"]
+    words = sorted(effects().sections["checking"])
     loud, camel = "|".join(words).upper(), "|".join(word.capitalize() for word in words)
     return re.compile(
         rf"[A-Z0-9_]*(?:{loud})[A-Z0-9_]*|(?:static_)?assert|(?:Runtime|Host|Device)?(?:{camel})[A-Za-z]*"

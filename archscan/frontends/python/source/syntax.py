@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, Range
 
+from archscan.catalog.effects import effects
 from archscan.model.gate import Place
 
 _LANGUAGE = Language(tree_sitter_python.language())
@@ -236,11 +237,8 @@ def walk(node: Node, into: frozenset[str] = frozenset()) -> Iterator[Node]:
             stack.extend(reversed(current.named_children))
 
 
-_EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
-
-
 def exit_call(node: Node) -> Node | None:
     """The call of a statement that ends the program, as sys.exit(...) does; None for any other statement."""
     call = node.named_children[0] if node.type == "expression_statement" and node.named_children else None
     function = field(call, "function") if call is not None and call.type == "call" else None
-    return call if function is not None and text(function) in _EXITS else None
+    return call if function is not None and effects().ends_program(text(function)) else None
