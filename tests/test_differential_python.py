@@ -115,6 +115,14 @@ FOLLOWED = {
     "loop_in_function": ("def f():\n    for m in (8, 9, 12):\n        if m == M: return m > 9\n    return False", "f()"),
 }  # fmt: skip
 LOST = {
+    "binding_behind_continue": (
+        "import os\nn = 9\nfor m in (1,):\n    n = 11 + len(os.sep * 0)\n    continue\n    n = 7",
+        "8 <= M < n",
+    ),
+    "binding_behind_break": (
+        "import os\nn = 9\nwhile True:\n    n = 11 if os.path.exists('/') else 12\n    if n: break\n    n = 7",
+        "8 <= M < n",
+    ),
     "flag_as_a_truth": ("import os\nX = os.path.exists('/')", "(X == (M >= 9)) and M >= 8"),
     "flag_not_a_truth": ("import os\nX = os.path.exists('/')", "(X != (M >= 9)) or M >= 12"),
     "flag_no_truth": ("import os\nX = os.environ.get('PATH')", "X == (M >= 9)"),

@@ -41,8 +41,8 @@ from archscan.frontends.python.interpreter.values import (
 from archscan.frontends.python.source.blocks import ends
 from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.scopes import Binding, Chain, Scope, arm_blocks, clauses
+from archscan.frontends.python.source.syntax import SCOPES, if_arms, line_of, oneline, text, walk
 from archscan.frontends.python.source.syntax import field as child
-from archscan.frontends.python.source.syntax import if_arms, line_of, oneline, text
 from archscan.frontends.python.source.triggers import is_trigger
 from archscan.model.gate import Related, Role
 
@@ -333,6 +333,8 @@ def _join(
             if why
             else value
         )
+    if node.type in _LOOPS and _may_end_between(node, [b for b in inside if b.chain[depth][1] == 0]):
+        return Unknown((name,), lost=True)
     value = after(arm)
     if node.type == "for_statement" and arm == 0 and _is_surely_met(interpreter, node, frame, inside, len(chain)):
         return value
@@ -464,6 +466,13 @@ def _is_surely_met(interpreter: Interpreter, node: Node, frame: Frame, inside: l
         return False
     items = items_of(interpreter.lanes, interpreter.evaluate(source, frame))
     return bool(items) and (last.kind == "loop" or not leaves_loop(body))
+
+
+def _may_end_between(node: Node, bindings: list[Binding]) -> bool:
+    """Whether a round of a loop may end behind one binding of a name and before another one."""
+    body = child(node, "body")
+    ends = ("break_statement", "continue_statement")
+    return len(bindings) > 1 and body is not None and any(part.type in ends for part in walk(body, SCOPES))
 
 
 _UNSET = re.compile(r"(\w+(?:\.\w+)*)\s+is\s+None|not\s+(\w+(?:\.\w+)*)")
