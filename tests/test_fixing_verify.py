@@ -50,3 +50,10 @@ def test_what_is_missing_here_says_nothing_of_the_target(
         monkeypatch,
     )
     assert "not-compilable" in said and "missing mine" in said
+
+
+def test_a_header_beside_the_file_is_not_the_one_of_the_system(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "math.h").write_text('#include "of_the_project_not_here.h"\n')
+    assert "verified a.cu:2 on sm_120: opens" in verified(tmp_path, WAIT, capsys, monkeypatch)

@@ -115,7 +115,11 @@ class _Compiler:
         source.write_bytes(text)
         cubin.unlink(missing_ok=True)
         arch = f"arch=compute_{self.target.sm}{self.target.suffix},code=sm_{self.target.sm}{self.target.suffix}"
-        include = [flag for p in (beside, *self.includes) if p for flag in ("-I", str(Path(p).absolute()))]
+        quoted = bool(beside) and "," not in beside and os.name == "posix"
+        folders = self.includes if quoted or not beside else (beside, *self.includes)
+        include = [flag for p in folders for flag in ("-I", str(Path(p).absolute()))]
+        if quoted:  # a project's assert.h is not the one that a system header asks for
+            include += ["-Xcompiler", f"-iquote,{Path(beside).absolute()}"]
         command = [self.nvcc, "-gencode", arch, "-cubin", *_FLAGS, *include, "-o", str(cubin), str(source)]
         environment = {**os.environ, "PATH": os.pathsep.join(search_path())}  # for the compiler that nvcc starts
         try:
