@@ -224,13 +224,17 @@ def config(paths: Sequence[str], config: str | None, isolated: bool, format_: st
 @_output
 @_reading
 @_settings_source
-@click.argument("what", metavar="RULE|WORD|MESSAGE")
+@click.argument("what", metavar="RULE|WORD|PATH:LINE|MESSAGE")
 @_paths
 def explain(**given: Any) -> int:
-    """Print a rule's page, or what a WORD of a report or an error MESSAGE means.
+    """Print what a rule, a WORD, the gate at PATH:LINE or a MESSAGE is about.
 
-    With PATHs, also where the message is raised and which gates are the reason; with a target, which of them shut it
-    out.
+    Of a gate it prints all that is known: who gets in and why, what each arm does and uses, what that means for the
+    target, the advice and the row it comes from, evidence, and the fix. Its project is read from PATHs, by default
+    from the working directory.
+
+    Of an error MESSAGE, with PATHs, also where it is raised and which gates are the reason; with a target, which of
+    them shut it out.
     """
     from archscan.run_tracing import run_explain
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from archscan.catalog.types import Catalog
@@ -31,7 +32,10 @@ def run_trace(given: Mapping[str, Any]) -> int:
 
 
 def run_explain(given: Mapping[str, Any]) -> int:
-    """Prints a rule's page, or what a message means and what raises it; the exit code is 1 where nothing is known."""
+    """Prints a rule's page, all that is known of a gate, or what a message means and what raises it.
+
+    The exit code is 1 where nothing is known of a message.
+    """
     from archscan.listing import rule_object, rule_page
     from archscan.reporting.json_format import headed
     from archscan.reporting.plain import GLOSSARY
@@ -49,11 +53,32 @@ def run_explain(given: Mapping[str, Any]) -> int:
         page = dumped(headed(rule=rule_object(rule))) if as_json else visible_lines(rule_page(rule, terminal_width()))
         write(page, given["output"])
         return 0
+    place = _PLACE.fullmatch(what)
+    if place and (Path(place["path"]).is_file() or not _BLANK.search(place["path"])):
+        return _explain_gate(place["path"], int(place["line"]), given, settings, catalog)
     if re.fullmatch(r"[a-z]+(-[a-z]+)+", what):
         raise UserError(
             f"no rule '{what}'", nearest_hint(what, [*catalog.rules, *GLOSSARY], "`archscan rules` lists them")
         )
     return _explain_message(what, given, settings, catalog)
+
+
+_PLACE = re.compile(r"(?P<path>.*[./].*?):(?P<line>\d+)(?::\d+)?")
+_BLANK = re.compile(r"\s")
+
+
+def _explain_gate(path: str, line: int, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> int:
+    from archscan.tracing.account import accounts, around
+    from archscan.tracing.account_page import account_object, account_text
+
+    paths = tuple(given["paths"]) or (around(path),)
+    selection = selected(settings, catalog) if settings["target"] else None
+    found = accounts(path, line, paths, settings.scan(), catalog, selection)
+    if given["format_"] == "json":
+        write(dumped(account_object(found, catalog)), given["output"])
+    else:
+        write(visible_lines(account_text(found, catalog, terminal_width())), given["output"])
+    return 0
 
 
 def _explain_message(message: str, given: Mapping[str, Any], settings: Settings, catalog: Catalog) -> int:

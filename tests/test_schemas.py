@@ -23,6 +23,8 @@ COMMANDS = {
     "explain a rule": ("explain", ("explain", "upper-bound-gate")),
     "explain a word": ("explain", ("explain", "pair")),
     "explain a message": ("explain", ("explain", "no kernel image is available", FIXTURE)),
+    "explain a gate": ("explain", ("explain", *TARGET, f"{FIXTURE}/bad.cu:5", FIXTURE)),
+    "explain a gate for no target": ("explain", ("explain", "--isolated", f"{FIXTURE}/bad.cu:5", FIXTURE)),
     "diff": ("diff", ("diff", *TARGET, FIXTURE, "tests/fixtures/equality-gate")),
     "images": ("images", ("images", "--kernels", "--target", "sm120", "tests/fixtures/hollow-kernel/bad_gated.fatbin")),
     "check": ("check", ("check", "--declared", "sm_90a,sm_120f", FIXTURE)),

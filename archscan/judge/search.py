@@ -54,7 +54,7 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
     failed: dict[str, Failed] = {}
     alike: dict[Hashable | None, tuple[Case | Undecided, ...]] = {}
     for file in project.files:
-        if _is_for_another_maker(file):
+        if is_for_another_maker(file):
             continue
         before = len(cases)
         shown = is_shown(file)
@@ -63,7 +63,7 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
             known = alike.get(key)
             if known is None:
                 try:
-                    known = tuple(_Judge(file, gate, project, selection, catalog, shown).found())
+                    known = tuple(GateJudge(file, gate, project, selection, catalog, shown).found())
                 except Exception as error:
                     known = ()
                     failed[file.path] = Failed(file.path, f"line {gate.place.line}: {internal(error)}")
@@ -82,7 +82,7 @@ def find(project: Project, selection: Selection, catalog: Catalog, is_shown: Cal
 _CUDA_HEADER = re.compile(r"(?:cuda|cu[a-z]+_|cute|cutlass|thrust|cub)[\w.]*(?:/|$)")
 
 
-def _is_for_another_maker(file: FileFacts) -> bool:
+def is_for_another_maker(file: FileFacts) -> bool:
     """Whether a file always includes HIP's headers and none of CUDA's: no CUDA build reads it."""
     includes = [link for link in file.links if link.kind is LinkKind.INCLUDES]
     hip = any(link.target.startswith("hip/") and not link.detail.endswith("#if") for link in includes)
@@ -112,7 +112,7 @@ def _moved(one: Case, file: FileFacts, gate: Gate) -> Case:
     return one._replace(file=file, gate=gate, place=place_of(gate, one.shut), gets=gets)
 
 
-class _Judge:
+class GateJudge:
     """One gate with everything needed to look at it."""
 
     def __init__(
@@ -161,7 +161,12 @@ class _Judge:
         return verdict
 
     def excluded(self, shut: Shut) -> Case | None:
-        """The case of a gate that shuts the target out; None where the target's own branch is right for it."""
+        """The case of a gate that shuts the target out; None where that is no loss."""
+        case = self.missed(shut)
+        return None if case is None or any(is_none(case) for is_none in NO_EXCLUSION) else case
+
+    def missed(self, shut: Shut) -> Case | None:
+        """What the target misses at a gate; None where its own branch is right for it."""
         gate = self.gate
         listed = self._listed()
         held = listed[0] if listed else tabled_limit(self.ways, self.catalog)
@@ -174,7 +179,7 @@ class _Judge:
             return None
         shut = _with_limit(shut, own, held)
         guarded = shut.missed.arm
-        case = Case(
+        return Case(
             file=self.file,
             gate=gate,
             problem=Problem.EXCLUDED,
@@ -191,7 +196,6 @@ class _Judge:
             or (listed is not None and listed[1])
             or self._fits_bounds(shut),
         )
-        return None if any(is_none(case) for is_none in NO_EXCLUSION) else case
 
     def _listed(self) -> tuple[str, bool] | None:
         """The limit that a map of chips holds in its rows, and whether one of them is the target's."""
