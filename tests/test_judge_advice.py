@@ -367,3 +367,28 @@ def test_a_header_that_switches_on_code_of_others_is_no_code_that_can_run(tmp_pa
         ("leave", "one-chip-required"),
         ("investigate", "unknown-newer"),
     }
+
+
+VENDORS = """\
+import torch
+try:
+    import vendor
+    major = torch.cuda.get_device_capability()[0]
+except Exception:
+    major = None
+def block(x):
+    if major == 9:
+        size = 64
+    elif major == 8:
+        size = 32
+    elif major == 3 and vendor.name == "other":
+        size = 32
+    else:
+        raise NotImplementedError("no block size")
+    return launch(x, size)
+"""
+
+
+@pytest.mark.parametrize(("target", "is_told"), [("sm_90", False), ("sm_89", False), ("sm_100", True)])
+def test_who_has_a_rung_of_its_own_is_not_shut_out_of_the_next(target: str, is_told: bool, tmp_path: Path) -> None:
+    assert bool(told(tmp_path, "block.py", VENDORS, target)) is is_told

@@ -36,12 +36,26 @@ class Branch(NamedTuple):  # a tuple is made in a third of the time, and there a
 def branches(gate: Gate, universe: Universe) -> tuple[Branch, ...]:
     """The arms of a gate in order, then its rest unless an else leaves none."""
     device = universe.device
-    made = tuple(_of(arm, i, device) for i, arm in enumerate(gate.arms))
+    made = tuple(map(_asking, gate.arms, (_of(arm, i, device) for i, arm in enumerate(gate.arms)), _left(gate, device)))
     if not any(arm.is_else for arm in gate.arms):
         made = (*made, _rest(gate, made, device))
     called = [branch for branch in made if "(" in (branch.effect.value or "")]
     early = gate.layer is Layer.HOST and called == [made[-1]]  # where others call as well, a constant is a choice too
     return tuple(map(_idle, made)) if early else made
+
+
+def _left(gate: Gate, device: int) -> list[int]:
+    """The targets that are left for each arm by those before it."""
+    left = [device if gate.reach is None else device & ~gate.reach.no]
+    for arm in gate.arms:
+        left.append(left[-1] & ~arm.assumed.yes)
+    return left
+
+
+def _asking(arm: Arm, branch: Branch, left: int) -> Branch:
+    """The branch as one that asks for targets where it does once the unknown is met: `vendor is None or major == 9`."""
+    chooses = bool(branch.yes & left) and bool(left & arm.assumed.no)
+    return branch._replace(asks=True) if chooses and not branch.asks else branch
 
 
 _BARE = re.compile(r"-?\d+\w*|" + ENUMERATOR)
