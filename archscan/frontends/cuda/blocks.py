@@ -345,7 +345,7 @@ class _Reader:
         """A call; of `CHECK(x) << "text"` the check. Its first argument is what it asks."""
         name = called[1].decode("utf-8", "replace")
         end = _closing(text, called.end() - 1)
-        inside = text[called.end() : end - 1]
+        inside = text[called.end() : max(called.end(), end - 1)]
         first = _first(inside)
         tail = text[end:].lstrip()
         if tail.startswith(b"<<<") or (tail and not tail.startswith((b"<<", b".", b"->", b","))):
