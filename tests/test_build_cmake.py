@@ -585,3 +585,14 @@ def test_flags_in_a_function_that_another_file_calls() -> None:
     alone = front_end.link({"f.cmake": indexes["f.cmake"]}, context)
     (one,) = front_end.gates(indexes["f.cmake"], alone, context).undecided
     assert "nothing that was read calls" in one.reason
+
+
+@pytest.mark.parametrize(
+    ("low", "target", "answer"),
+    [("100", "sm_120", "no"), ("100", "sm_90", "yes"), ("100", "sm_100", "unknown"), ("121", "sm_120", "unknown")],
+)
+def test_a_bound_that_is_one_of_two(low: str, target: str, answer: str) -> None:
+    """What holds for both is known, though nobody knows which it is."""
+    text = f"option(X x OFF)\nif(X)\n  set(LIMIT {low})\nelse()\n  set(LIMIT 120)\nendif()\n"
+    text += "if(CUDA_ARCH GREATER_EQUAL 90 AND CUDA_ARCH LESS LIMIT)\n  target_sources(k PRIVATE f.cu)\nendif()\n"
+    assert says(gates(text)[7], target) == answer

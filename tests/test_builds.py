@@ -387,3 +387,17 @@ def test_the_variable_of_a_script_is_named(tmp_path: Path) -> None:
     (one,) = builds(tmp_path, "--for", "sm120")["set"]
     assert (one["how"], one["text"]) == ("environment", 'PROJECT_CUDA_ARCHS="120"')
     assert builds(tmp_path, "--for", "sm90")["set"] == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "made"),
+    [("set(CUDA_NVCC_FLAGS -arch=sm_90)\n", {"ptx:sm_90", "sm_90"}), ("", {"ptx:sm_75", "sm_75"}),
+     ('set(CMAKE_CUDA_FLAGS "-arch=sm_80")\n', {"ptx:sm_75", "sm_75"})],
+)  # fmt: skip
+def test_targets_of_the_old_module(flags: str, made: set[str], tmp_path: Path) -> None:
+    """cuda_add_library() hands on CUDA_NVCC_FLAGS; what CMake keeps for the language CUDA is not for it."""
+    (tmp_path / "CMakeLists.txt").write_text(
+        f"project(p LANGUAGES CXX CUDA)\nset(CMAKE_CUDA_ARCHITECTURES 100)\n{flags}cuda_add_library(k k.cu)\n"
+    )
+    (build,) = builds(tmp_path)["builds"]
+    assert {("ptx:" if i["kind"] == "ptx" else "") + i["arch"] for i in build["images"]} == made

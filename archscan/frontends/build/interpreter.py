@@ -228,13 +228,16 @@ class _Interpreter:
         if not self.request.is_default or not words or {"ALIAS", "IMPORTED", "INTERFACE"} & set(words):
             return
         begins: list[Built] = []
-        architectures = self.find("CMAKE_CUDA_ARCHITECTURES")
+        by_module = command.name.startswith("cuda_add_")  # FindCUDA's: the language's own variables are not for it
+        architectures = None if by_module else self.find("CMAKE_CUDA_ARCHITECTURES")
         if architectures is not None:
             begins.append(Built(words[0], architectures, True, command.start, self.path))
-        for name in ("CMAKE_CUDA_FLAGS", "CUDA_NVCC_FLAGS"):
+        for name in ("CUDA_NVCC_FLAGS",) if by_module else ("CMAKE_CUDA_FLAGS", "CUDA_NVCC_FLAGS"):
             flags = self.find(name)
             if flags is not None and flags.text and _MAKES_FLAGS.search(flags.text):
                 begins.append(Built(words[0], flags, False, command.start, self.path))
+        if by_module and not begins:
+            begins.append(Built(words[0], self.request.compiler_default, True, command.start, self.path))
         if any(map(_may_be_device_code, values[1:])):
             self.trace.built += begins
         else:
