@@ -234,7 +234,7 @@ class _Interpreter:
             begins.append(Built(words[0], architectures, True, command.start, self.path))
         for name in ("CUDA_NVCC_FLAGS",) if by_module else ("CMAKE_CUDA_FLAGS", "CUDA_NVCC_FLAGS"):
             flags = self.find(name)
-            if flags is not None and flags.text and _MAKES_FLAGS.search(flags.text):
+            if flags is not None and (_MAKES_FLAGS.search(flags.text or "") or (by_module and flags.text is None)):
                 begins.append(Built(words[0], flags, False, command.start, self.path))
         if by_module and not begins:
             begins.append(Built(words[0], self.request.compiler_default, True, command.start, self.path))
