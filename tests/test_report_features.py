@@ -187,6 +187,9 @@ def test_a_pair_names_its_other_half() -> None:
     half = replace(NORM, related=(Related(LIST, 3, Role.PAIR, "its list lacks it"),))
     assert opening(half).startswith("only together with comm.py:3; ")
     assert opening(replace(NORM, related=())).startswith("only together with its other half; ")
+    admits = Related(LIST, 3, Role.PAIR, "admits sm_120; reached by reduce")  # that half is open already
+    assert opening(replace(NORM, related=(admits,))).startswith("let it in here, as comm.py:3 does; ")
+    assert opening(replace(NORM, related=(admits, *half.related))).startswith("only together with comm.py:3; ")
 
 
 def test_what_is_said_leaves_out_what_would_help() -> None:

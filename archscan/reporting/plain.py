@@ -126,6 +126,8 @@ def takes(finding: Finding) -> str:
         return helps(finding)
     if finding.advice is Advice.PAIR:
         others = [r for r in finding.related if r.role is Role.PAIR]
+        if others and all(place.message.startswith("admits ") for place in others):  # the other half is open already
+            return f"let it in here, as {_halves(others, finding)} {'does' if len(others) == 1 else 'do'}"
         return f"only together with {_halves(others, finding)}" if others else _OPENING[finding.advice]
     if finding.advice is Advice.INVESTIGATE:
         return f"{_OPENING[finding.advice]}: {_unknown(finding)}"
