@@ -137,6 +137,16 @@ __global__ void other(int* x) {
 #endif
 }
 """,
+    "csrc/pick.h": '#include "common.cuh"\ninline bool fits_here() { return sm_version() >= 90; }\n',
+    "csrc/pick.cu": """#include "pick.h"
+void pick(int* x) {
+  if (fits_here()) {
+    elsewhere(x);
+  } else {
+    throw std::runtime_error("too old");
+  }
+}
+""",
     "CMakeLists.txt": 'set(ARCHS "80;90a")\ncuda_archs(ARCHS "9.0a" OUT)\n',
 }
 
@@ -201,7 +211,8 @@ EDITS: tuple[Callable[[Path, str, random.Random], str], ...] = (
 def edit(tree: Path, rng: random.Random, originals: dict[Path, bytes]) -> str:
     """Changes, removes, adds or brings back a file; what was done."""
     files = sorted(path for path in tree.rglob("*") if path.suffix in _KINDS)
-    file = rng.choice(files)
+    linked = [path for path in files if path.parent.name in ("pkg", "csrc")]  # of the made ones, which ask each other
+    file = rng.choice(linked if linked and rng.random() < 0.6 else files)
     gone = sorted(path for path in originals if not path.exists())
     what = rng.random()
     if what < 0.08 and len(files) > 4:
@@ -297,12 +308,27 @@ def test_only_sources_that_read_it_are_evaluated_again(tmp_path: Path, monkeypat
     assert asked.after(tree) == set()
     (tree / "csrc/kernel.cu").write_text("// a comment\n" + SOURCES["csrc/kernel.cu"])
     assert asked.after(tree) == {"csrc/kernel.cu"}
-    # what the macros of a header are decides the gates of those that include it, not of the one that tests no macro
+    # what the macros of a header are decides the gates of those that test them
     (tree / "csrc/config.h").write_text(SOURCES["csrc/config.h"].replace("900", "1000"))
-    assert asked.after(tree) == every
-    # what a function does matters to its callers alone
+    assert asked.after(tree) == every - {"csrc/pick.cu", "csrc/pick.h"}
+    # what a function does matters to its callers alone, and a helper of the same file to those who ask it
     (tree / "csrc/common.cuh").write_text(SOURCES["csrc/common.cuh"].replace("commit_group", "wait_group 0"))
-    assert asked.after(tree) == {"csrc/common.cuh", "csrc/kernel.cu", "csrc/other.cu"}
+    assert asked.after(tree) == every - {"csrc/config.h"}
+
+
+def test_a_function_becomes_a_helper_and_none_again(tmp_path: Path) -> None:
+    tree = project(tmp_path)
+    asking = SOURCES["csrc/pick.h"]
+    silent = asking.replace("sm_version() >= 90", "true")
+
+    def gates(header: str) -> int:
+        (tree / "csrc/pick.h").write_text(header)
+        return sum(len(one.gates) for one in scanned(tree, True).files if one.path == "csrc/pick.cu")
+
+    assert gates(silent) == 0
+    assert gates(asking) == 1
+    assert gates(f"// moved\n\n{asking}") == 1
+    assert gates(silent) == 0
 
 
 @pytest.mark.corpora
