@@ -10,6 +10,7 @@ from archscan.catalog.types import Catalog
 from archscan.frontends.build.flags import makes_flags
 from archscan.frontends.protocol import Context
 from archscan.frontends.python.gates.builds import build_lists, reached, with_build_lists
+from archscan.frontends.python.gates.effects import forget
 from archscan.frontends.python.gates.module_pass import ModulePass
 from archscan.frontends.python.gates.scripts import NOTHING, made_by, with_made
 from archscan.frontends.python.interpreter.evaluate import Interpreter
@@ -31,6 +32,8 @@ from archscan.model.facts import FileFacts, Origin, Source
 from archscan.model.reads import Question, Reads
 from archscan.sources.text import Text
 
+_MOST_READ = 4 << 20  # bytes of modules whose trees are kept; a tree takes ten times as much
+
 
 @dataclass(eq=False)
 class PythonProject:
@@ -40,6 +43,7 @@ class PythonProject:
     users: Mapping[str, frozenset[str]]  # name -> modules that mention it
     asks: frozenset[str]
     recogniser: Recogniser
+    read: int = 0  # bytes of the modules that were looked at since the interpreter was as new
 
 
 class PythonFrontEnd:
@@ -114,6 +118,11 @@ class PythonFrontEnd:
             found = with_made(found, made)
         data = module.data
         project.interpreter.forget(module)
+        forget()
+        project.read += index.size
+        if project.read > _MOST_READ:
+            project.read = 0
+            project.interpreter.renew()
         return replace(
             facts,
             gates=tuple(found),

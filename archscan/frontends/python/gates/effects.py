@@ -224,3 +224,8 @@ def after(node: Node, siblings: list[Node]) -> list[Node]:
 def block_effect(block: Node) -> Effect:
     """The effect of a block."""
     return of_block(_block(block), effects())
+
+
+def forget() -> None:
+    """Drops what is remembered of blocks: each of them holds the tree of its module in memory."""
+    block_effect.cache_clear()

@@ -60,12 +60,22 @@ class Interpreter:
 
         A module that others have asked for a name keeps its trees: it will be asked again.
         """
-        frames = [self._frames.pop(module.path, None), *module.memo.values()]
-        for frame in frames:  # what a frame remembers refers to it: nothing would be freed without the cycle collector
-            if isinstance(frame, Frame):
-                frame.memo.clear()
+        self._empty(module)
         if not module.is_asked:
             module.forget()
+
+    def renew(self) -> None:
+        """Drops the trees of all modules and what they came to: whatever is asked again is read again."""
+        for module in self.graph.modules.values():
+            self._empty(module)
+            module.forget()
+        self._calls.clear()
+
+    def _empty(self, module: Module) -> None:
+        """Empties the frames of a module: what they remember refers to them, and no collector runs."""
+        for frame in (self._frames.pop(module.path, None), *module.memo.values()):
+            if isinstance(frame, Frame):
+                frame.memo.clear()
 
     def module_frame(self, module: Module) -> Frame:
         """The frame of a module's top level."""
