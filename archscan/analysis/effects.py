@@ -141,6 +141,7 @@ _STATUS = re.compile(r"\d+|EXIT_\w+")
 _NEVER = re.compile(r"(?:0|false|False)\s*(?:&&|\band\b)|!\s*\"|(?s:.*\"\s*,\s*(?:0|false)$)")
 _MOST_DEFINED = 8  # definitions that are told
 _LOUD = (Does.RAISES, Does.TRAPS, Does.ASSERTS, Does.ERRORS)
+_REFUSED = (Does.REFUSES, *_LOUD)
 _TELLS = (Does.PRINTS, Does.LOGS)
 
 
@@ -428,7 +429,7 @@ def _left(said: list[_Said]) -> Effect:
 def _staying(said: list[_Said]) -> Effect:
     """What a block does that goes on afterwards."""
     effects = [one.effect for one in said]
-    refused = next((effect for effect in effects if effect.does in (Does.REFUSES, *_LOUD)), None)
+    refused = next((effect for effect in effects if effect.does in _REFUSED), None)
     if refused is not None:
         return refused
     rest = [effect for effect in effects if effect.does not in _TELLS]
