@@ -14,7 +14,7 @@ from archscan.errors import UserError
 
 SECTIONS = (
     "capability", "phrases", "parts", "beside", "numbered", "getters", "software", "versioned", "about", "attributes",
-    "chips", "asks", "places", "answers", "comparisons", "failing", "conditional",
+    "chips", "asks", "places", "answers", "comparisons",
     "holders", "owners", "halves", "unlike", "requires", "memory", "searched",
 )  # fmt: skip
 _PAIRS = ("phrases", "comparisons")

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import pairwise
 
 from archscan.catalog.effects import effects
-from archscan.catalog.names import names, one_of
+from archscan.catalog.names import names
 
 
 class Seed(str, Enum):
@@ -130,7 +130,8 @@ def is_check(name: str) -> bool:
 @cache
 def _fails_if() -> re.Pattern[str]:
     """RETURN_ERROR_IF and its kind."""
-    return re.compile(rf"[A-Z0-9_]*(?:{one_of('failing').upper()})[A-Z0-9_]*_(?:{one_of('conditional').upper()})")
+    failing, conditional = ("|".join(sorted(effects().sections[s])).upper() for s in ("failing", "conditional"))
+    return re.compile(rf"[A-Z0-9_]*(?:{failing})[A-Z0-9_]*_(?:{conditional})")
 
 
 @cache
