@@ -1122,3 +1122,17 @@ def test_a_gate_is_found_in_loops_handlers_and_small_helpers(before: str, code: 
 def test_a_loop_that_changes_what_it_asks_for_is_no_gate() -> None:
     code = "int m = p.major; while (m > 9) { m--; }"
     assert all(g.kind is not Kind.IF for g in gates(f"int f() {{ {_HELPED.format(code)}"))
+
+
+def test_what_is_not_followed_above_lets_control_through() -> None:
+    code = """
+int f(int sm) {
+  int kind = sm >= 100 ? Config::A : Config::B;
+  TLLM_CHECK_WITH_INFO(!(kind && other(sm)), "exclusive");
+  if (kind && !valid()) return 0;
+  int tiles = 4;
+  if (sm == 90) return fast(tiles);
+  return slow(tiles);
+}
+"""
+    assert admits(gate(code, 7).arms[0]) == {90}

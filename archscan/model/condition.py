@@ -307,9 +307,13 @@ def supposed(conds: Sequence[Cond], among: int) -> dict[Atom, bool]:
     return world
 
 
-def widest(cond: Cond) -> Mapping[Atom, bool]:
-    """A world in which it holds for the most targets; among equals what is written holds."""
-    return max(_paths(_assured(cond), {}), key=lambda end: (end[0].bit_count(), sum(end[1].values())))[1]
+def widest(cond: Cond, is_reached: bool = False) -> Mapping[Atom, bool]:
+    """A world in which it holds for the most targets; among equals what is written holds.
+
+    `is_reached` = of code that is read as reached where it may be, also what may not be supposed of conditions is.
+    """
+    ends = _paths(cond if is_reached else _assured(cond), {})
+    return max(ends, key=lambda end: (end[0].bit_count(), sum(end[1].values())))[1]
 
 
 def readings(whens: Sequence[Cond], among: int, everything: int) -> tuple[Reading, ...]:

@@ -210,10 +210,10 @@ class Verdict:
         return frozenset(a.text for a in self.basis.supposed if a.told and a.atom in self.when.atoms)
 
     def settled(self, told: bool = True) -> Verdict:
-        """The same, read in the world in which it holds for most targets."""
+        """The same as where control is, read in the world in which it comes there for most targets."""
         if isinstance(self.when, int):
             return self
-        found = tuple(Assumption(one, holds, told) for one, holds in widest(self.when).items())
+        found = tuple(Assumption(one, holds, told) for one, holds in widest(self.when, is_reached=True).items())
         return Verdict(self.when, self.among, Basis(supposed=found) | self.basis)
 
     def untold(self) -> Verdict:
