@@ -26,8 +26,10 @@ from archscan.catalog import load  # noqa: E402
 from archscan.catalog.types import AdviceRow, Rule  # noqa: E402
 from archscan.config import SETTINGS, Setting  # noqa: E402
 from archscan.reporting.sarif import rule_markdown  # noqa: E402
+from scripts.hops import page  # noqa: E402
 
 _BLOCK = re.compile(r"<!-- output: (?P<command>[^\n]+?) -->\n```(?P<language>\w*)\n.*?```", re.DOTALL)
+_HOPS = re.compile(r"<!-- hops -->.*?<!-- /hops -->", re.DOTALL)
 _SETTINGS = re.compile(r"<!-- settings -->.*?<!-- /settings -->", re.DOTALL)
 _TRUTHS = re.compile(r"<!-- truths -->.*?<!-- /truths -->", re.DOTALL)
 _COMMANDS = (
@@ -60,6 +62,8 @@ def generated() -> Iterator[tuple[Path, str]]:
         yield ROOT / "docs" / "rules" / f"{rule.id}.md", _rule_page(rule)
     yield ROOT / "docs" / "advice.md", _advice_page(load().advice)
     yield ROOT / "archscan" / "schema" / "config.schema.json", _config_schema()
+    path = ROOT / "docs" / "how-it-works.md"
+    yield path, _HOPS.sub(lambda match: f"<!-- hops -->\n{page()}\n<!-- /hops -->", path.read_text(encoding="utf-8"))
     path = ROOT / "docs" / "configuration.md"
     yield path, _SETTINGS.sub(lambda match: _settings_table(), path.read_text(encoding="utf-8"))
     path = ROOT / "docs" / "builds.md"
