@@ -23,12 +23,14 @@ sys.path.insert(0, str(ROOT))
 
 from archscan import cli  # noqa: E402
 from archscan.catalog import load  # noqa: E402
+from archscan.catalog.rules import ATTRIBUTES  # noqa: E402
 from archscan.catalog.types import AdviceRow, Rule  # noqa: E402
 from archscan.config import SETTINGS, Setting  # noqa: E402
 from archscan.reporting.sarif import rule_markdown  # noqa: E402
 from scripts.hops import page  # noqa: E402
 
 _BLOCK = re.compile(r"<!-- output: (?P<command>[^\n]+?) -->\n```(?P<language>\w*)\n.*?```", re.DOTALL)
+_ATTRIBUTES = re.compile(r"<!-- attributes -->.*?<!-- /attributes -->", re.DOTALL)
 _HOPS = re.compile(r"<!-- hops -->.*?<!-- /hops -->", re.DOTALL)
 _SETTINGS = re.compile(r"<!-- settings -->.*?<!-- /settings -->", re.DOTALL)
 _TRUTHS = re.compile(r"<!-- truths -->.*?<!-- /truths -->", re.DOTALL)
@@ -62,6 +64,8 @@ def generated() -> Iterator[tuple[Path, str]]:
         yield ROOT / "docs" / "rules" / f"{rule.id}.md", _rule_page(rule)
     yield ROOT / "docs" / "advice.md", _advice_page(load().advice)
     yield ROOT / "archscan" / "schema" / "config.schema.json", _config_schema()
+    path = ROOT / "docs" / "adding-a-rule.md"
+    yield path, _ATTRIBUTES.sub(lambda match: _attributes_table(), path.read_text(encoding="utf-8"))
     path = ROOT / "docs" / "how-it-works.md"
     yield path, _HOPS.sub(lambda match: f"<!-- hops -->\n{page()}\n<!-- /hops -->", path.read_text(encoding="utf-8"))
     path = ROOT / "docs" / "configuration.md"
@@ -73,6 +77,14 @@ def generated() -> Iterator[tuple[Path, str]]:
         text = path.read_text(encoding="utf-8")
         if _BLOCK.search(text) and path.name not in ("cli.md", "builds.md"):
             yield path, _BLOCK.sub(_with_output, text)
+
+
+def _attributes_table() -> str:
+    rows = ["| attribute | of the case | values |", "| --- | --- | --- |"]
+    for name, attribute in ATTRIBUTES.items():
+        values = ", ".join(f"`{value}`" for value in attribute.values if value)
+        rows.append(f"| `{name}` | {attribute.says} | {values} |")
+    return "<!-- attributes -->\n" + "\n".join(rows) + "\n<!-- /attributes -->"
 
 
 def _settings_table() -> str:

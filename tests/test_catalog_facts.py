@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import pickle
 import re
 from pathlib import Path
@@ -19,8 +21,10 @@ from archscan.catalog.messages import check_patterns, compile_messages, matching
 from archscan.catalog.names import compile_names
 from archscan.catalog.names import names as vocabulary
 from archscan.catalog.packages import compile_packages
-from archscan.catalog.rules import compile_rule
+from archscan.catalog.rules import ATTRIBUTES, compile_rule
 from archscan.errors import UserError
+from archscan.judge import forms
+from archscan.judge.verdicts import Why
 
 FACTS = Path(__file__).resolve().parent.parent / "rules" / "facts"
 CATALOG = load()
@@ -150,6 +154,7 @@ RULE: dict[str, Any] = {
         ({"match": {"layr": "host"}}, "layr", "layer"),
         ({"match": {"layer": "hots"}}, "hots", "host"),
         ({"match": {"advice": "widen_safe"}}, "widen_safe", "widen-safe"),
+        ({"match": {"form": "uper-bound"}}, "uper-bound", "upper-bound"),
         ({"match": {"layer": []}}, "could never apply", ""),
         ({"order": "first"}, "order", ""),
         ({"title": 3}, "expected text", ""),
@@ -160,6 +165,16 @@ def test_rules_are_checked(change: dict[str, Any], message: str, hint: str) -> N
         compile_rule({**RULE, **change}, "my-rule", "my-rule.yaml")
     assert message in caught.value.title
     assert hint in caught.value.hint
+
+
+def test_every_form_and_way_to_miss_can_be_matched() -> None:
+    tree = ast.parse(inspect.getsource(forms))
+    returned = (node.value for node in ast.walk(tree) if isinstance(node, ast.Return))
+    named = {leaf.value for one in returned for leaf in ast.walk(one) if isinstance(leaf, ast.Constant)}
+    written = {value for value in named if isinstance(value, str) and value} | set(forms._BY_KIND.values())
+    assert {"never", "sibling", "lower-bound", "list"} < written <= set(ATTRIBUTES["form"].values)
+    rule = compile_rule({**RULE, "match": {"why": [why.value for why in Why]}}, "my-rule", "my-rule.yaml")
+    assert rule.match["why"] == {why.value for why in Why}
 
 
 def test_a_rule_without_a_page_is_refused() -> None:

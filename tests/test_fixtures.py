@@ -7,7 +7,6 @@ from fixture_files import CATALOG, FIXTURES, SILENT, Expected, annotations, entr
 
 from archscan import cli
 from archscan.catalog.types import Rule
-from archscan.judge.rules import ATTRIBUTES
 
 RULES = sorted(CATALOG.rules)
 ENTRIES = [entry for rule in RULES for entry in entries(FIXTURES / rule)]
@@ -78,7 +77,3 @@ def test_the_example_of_the_page(rule, tmp_path):
 
 def test_every_fixture_folder_is_a_rule():
     assert sorted(p.name for p in FIXTURES.iterdir() if p.is_dir()) == RULES
-
-
-def test_rules_match_on_known_attributes_only():
-    assert {name for rule in CATALOG.rules.values() for name in rule.match} <= ATTRIBUTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from archscan.catalog.reading import check_keys, mapping, one_of, text, texts
 from archscan.catalog.types import Rule
@@ -36,20 +36,55 @@ def _values(words: type[Enum]) -> tuple[str, ...]:
     return tuple(word.value for word in words)
 
 
-# What a rule can match on, with the values there are; the judge computes them (archscan/judge/rules.py)
-MATCHABLE: dict[str, tuple[str, ...]] = {
-    "problem": _values(Problem),
-    "layer": _values(Layer),
-    "kind": _values(Kind),
-    "form": (),
-    "consequence": _values(Consequence),
-    "advice": _values(Advice),
-    "effect": ("nothing", "refusal", "fallback"),
-    "why": ("missed", "refused", "sibling", "shadowed", "unsuited", "stopped", ""),
-    "obstacle": ("instruction", "suffix", "images", "resource", ""),
-    "guards": ("rest", "arm"),
-    "intent": _values(Intent),
-    "images": ("missing", "suffix-only", "jit-only", "hollow", "trap"),  # what is wrong with a compiled library
+class Attribute(NamedTuple):
+    """Something about a case that a rule can match on."""
+
+    says: str
+    values: tuple[str, ...]
+
+
+# The registry of what a rule can match on; archscan/judge/rules.py has for each how it is told of a case
+ATTRIBUTES: dict[str, Attribute] = {
+    "problem": Attribute("what is wrong", _values(Problem)),
+    "layer": Attribute("where the gate bites", _values(Layer)),
+    "kind": Attribute("what the gate is made of", _values(Kind)),
+    "form": Attribute(
+        "the shape of the set of targets that it lets in",
+        (
+            "all-but",
+            "build-flag",
+            "equality",
+            "family",
+            "feature-macro",
+            "image",
+            "limit-table",
+            "list",
+            "lower-bound",
+            "never",
+            "range",
+            "resource",
+            "sibling",
+            "table-row",
+            "test-skip",
+            "text-order",
+            "upper-bound",
+        ),
+    ),
+    "consequence": Attribute("what the target gets today", _values(Consequence)),
+    "advice": Attribute("what is advised", _values(Advice)),
+    "effect": Attribute("what the target gets, in one word", ("nothing", "refusal", "fallback")),
+    "why": Attribute(
+        "how the target came to miss it (nothing where it does not)",
+        ("missed", "refused", "sibling", "shadowed", "negated", "unsuited", "stopped", ""),
+    ),
+    "obstacle": Attribute(
+        "why the target cannot run what it is let into", ("instruction", "suffix", "images", "resource", "")
+    ),
+    "guards": Attribute("what is guarded: an arm with a condition, or the rest", ("arm", "rest")),
+    "intent": Attribute("what the gate is for", _values(Intent)),
+    "images": Attribute(
+        "what is wrong with a compiled library", ("missing", "suffix-only", "jit-only", "hollow", "trap")
+    ),
 }
 
 
@@ -60,11 +95,11 @@ def compile_rule(raw: Any, name: str, where: str) -> Rule:
     if not re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name):
         raise UserError(f'{where}: a rule is named in lower case with hyphens, not "{name}"')
     match = mapping(entry["match"], f"{where}: match")
-    check_keys(match, MATCHABLE, f"{where}: match")
+    check_keys(match, ATTRIBUTES, f"{where}: match")
     return Rule(
         id=name,
         title=text(entry["title"], where),
-        problem=one_of(entry["problem"], MATCHABLE["problem"], f"{where}: problem"),
+        problem=one_of(entry["problem"], ATTRIBUTES["problem"].values, f"{where}: problem"),
         match={key: _alternatives(value, key, where) for key, value in match.items()},
         order=_order(entry.get("order", 100), where),
         what=text(entry["what"], where),
@@ -83,8 +118,7 @@ def _alternatives(value: Any, key: str, where: str) -> frozenset[str]:
     words = texts(value, f"{where}: match: {key}")
     if not words:
         raise UserError(f"{where}: match: {key}: no value: the rule could never apply")
-    known = MATCHABLE[key]
-    return frozenset(one_of(word, known, f"{where}: match: {key}") if known else word for word in words)
+    return frozenset(one_of(word, ATTRIBUTES[key].values, f"{where}: match: {key}") for word in words)
 
 
 def _order(value: Any, where: str) -> int:

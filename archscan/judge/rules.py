@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from archscan.catalog.rules import ATTRIBUTES
 from archscan.catalog.types import Rule
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
+from archscan.judge.verdicts import Why
 from archscan.judge.weighed import Advised
 from archscan.model.finding import Intent
 from archscan.model.gate import Does
 
 FALLBACK = "arch-list-gate"
-
-ATTRIBUTES = frozenset(
-    {
-        "problem",
-        "layer",
-        "kind",
-        "form",
-        "consequence",
-        "advice",
-        "effect",
-        "why",
-        "obstacle",
-        "guards",
-        "intent",
-        "images",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +43,19 @@ def matches(match: Mapping[str, frozenset[str]], attributes: Mapping[str, str]) 
     return all(attributes.get(name, "") in values for name, values in match.items())
 
 
+class _Told(NamedTuple):
+    """What the attributes of a case are read from."""
+
+    case: Case
+    form: str
+    advised: Advised
+    intent: Intent
+
+
 def attributes_of(case: Case, form: str, advised: Advised, intent: Intent) -> dict[str, str]:
-    """What a rule can match on; see ATTRIBUTES."""
-    return {
-        "problem": case.problem.value,
-        "layer": case.gate.layer.value,
-        "kind": case.gate.kind.value,
-        "form": form,
-        "consequence": advised.today.value,
-        "advice": advised.advice.value,
-        "intent": intent.value,
-        "effect": _effect(case),
-        "why": case.shut.why.value if case.shut else "",
-        "obstacle": _obstacle(case),
-        "guards": _guards(case),
-    }
+    """What a rule can match on, of a case; "images" is told of compiled libraries alone."""
+    told = _Told(case, form, advised, intent)
+    return {name: read(told) for name, read in READ.items()}
 
 
 def _guards(case: Case) -> str:
@@ -96,3 +80,20 @@ def _obstacle(case: Case) -> str:
     if obstacle.images:
         return "images"
     return "suffix" if obstacle.fits else "instruction"
+
+
+READ: Mapping[str, Callable[[_Told], str]] = {
+    "problem": lambda told: told.case.problem.value,
+    "layer": lambda told: told.case.gate.layer.value,
+    "kind": lambda told: told.case.gate.kind.value,
+    "form": lambda told: told.form,
+    "consequence": lambda told: told.advised.today.value,
+    "advice": lambda told: told.advised.advice.value,
+    "effect": lambda told: _effect(told.case),
+    "why": lambda told: told.case.shut.why.value if told.case.shut else "",
+    "obstacle": lambda told: _obstacle(told.case),
+    "guards": lambda told: _guards(told.case),
+    "intent": lambda told: told.intent.value,
+}
+assert {*READ, "images"} == set(ATTRIBUTES)
+assert {why.value for why in Why} < set(ATTRIBUTES["why"].values)
