@@ -53,13 +53,15 @@ def test_compiles(name: str) -> None:
             if any("dataclass" in ast.unparse(d) for d in node.decorator_list):
                 assert not [f for f in fields if f in later], f"{name}:{node.lineno}: a field of a class not yet loaded"
         if isinstance(node, ast.Compare):  # mypyc 2.4: an internal error
-            assert not [c for c in node.comparators if isinstance(c, ast.Tuple | ast.List | ast.Set) and starred(c)]
+            asked = zip(node.ops, node.comparators, strict=True)
+            assert not [c for op, c in asked if isinstance(op, ast.In | ast.NotIn) and starred(c)]
         if isinstance(node, ast.FunctionDef):
             assert not [d for d in node.decorator_list if ast.unparse(d).endswith("cached_property")]
 
 
-def starred(made: ast.Tuple | ast.List | ast.Set) -> bool:
-    return any(isinstance(one, ast.Starred) for one in made.elts)
+def starred(made: ast.expr) -> bool:
+    literal = isinstance(made, ast.Tuple | ast.List | ast.Set)
+    return literal and any(isinstance(one, ast.Starred) for one in made.elts)
 
 
 def names_for_type_checks(tree: ast.Module) -> set[str]:
