@@ -157,3 +157,15 @@ def test_a_constant_that_an_if_directive_chooses_is_asked_in_both_worlds(limit: 
     )
     assert [answers(found, sm)[0] for sm in (80, 90, 100, 110, 120)] == ["no", "yes", "unknown", "unknown", "no"]
     assert found.arms[0].unknowns == ("USE_X",)
+
+
+def test_many_unknowns_around_a_condition_leave_it_what_is_supposed() -> None:
+    around = " && ".join(f"p.major != {number} + a{number}" for number in range(30, 37))
+    asked = " && ".join(f"b{number}(q)" for number in range(7))
+    read = "  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n"
+    text = (
+        f"int f(int q) {{\n{read}  if ({around} && u0(q)) {{\n    if (p.major >= 9 && {asked}) return fast();\n  }}\n"
+    )
+    found = gate(f"{text}  return slow();\n}}\n", 4)
+    assert [answers(found, sm) for sm in (80, 90)] == [("no", "no"), ("unknown", "yes")]
+    assert found.arms[0].assumes

@@ -341,7 +341,7 @@ class Flow:
     def _merge(self, ends: list[_End]) -> None:
         """What names hold after a branch: per target from the arm it takes; arms that left do not count."""
         before = self.env
-        reached = [end for end in reversed(ends) if end[1].assumed.yes]
+        reached = [end for end in reversed(ends) if end[1].reached]
         changed = {n for _, _, env in reached for n, v in env.items() if before.get(n) is not v}
         for name in changed:
             held = before.get(name)
@@ -365,7 +365,7 @@ class Flow:
             taken = before & condition if condition.basis.arch else _softened(before, condition)
             live, env = self._inside(case.body, taken, condition)
             ends.append((condition, live, env))
-            if not live.assumed.yes and condition.basis.arch:
+            if not live.reached and condition.basis.arch:
                 after = after & _not_taken(condition)
         self.live = _based_on(before, [after])
         self._merge(ends)
@@ -424,14 +424,14 @@ class Flow:
             verdict = self.evaluator.condition(condition, self.scope) if condition else None
             taken = before & verdict if verdict else before
             known = verdict is not None and (verdict.truth.yes or verdict.truth.no)
-            if known and not taken.assumed.yes and not self.recorder:
+            if known and not taken.reached and not self.recorder:
                 continue
             saved = self.returns
             self.returns = []
             live, env = self._inside(body, taken, verdict if not known else None, braces=False)
             self.returns = saved + ([] if ends and not known and not self.recorder else self.returns)
             ends.append((verdict or self.evaluator.always(), live, env))
-            open_end = open_end or bool(live.assumed.yes)
+            open_end = open_end or bool(live.reached)
         has_else = any(c is None for c, _ in directive.options)
         self.live = before if open_end or not has_else else self._nowhere()
         self._merge(ends[:1] if ends else [])
@@ -442,8 +442,8 @@ class Flow:
             self.recorder.check(check, self.scope, self.live)
         verdict = ~self.evaluator.condition(check.condition, self.scope, negated=True, refusing=True)
         if verdict.basis.arch and check.macro != "assert":
-            self.refused |= verdict.truth.no & self.live.assumed.yes
-            self.live = self.live & Verdict(verdict.when, verdict.among).settled(told=False)
+            self.refused |= verdict.truth.no & self.live.reached
+            self.live = self.live & Verdict(verdict.when, verdict.among)
 
 
 _End = tuple[Verdict, Verdict, dict[str, Value]]  # of an arm: its condition, where control comes out, what names hold
@@ -451,7 +451,7 @@ _End = tuple[Verdict, Verdict, dict[str, Value]]  # of an arm: its condition, wh
 
 def _not_taken(condition: Verdict) -> Verdict:
     """Where control goes past an arm: only what surely takes it is kept out."""
-    return (~Verdict(condition.when, condition.among)).settled(told=False)
+    return ~Verdict(condition.when, condition.among)
 
 
 def _based_on(before: Verdict, ends: Sequence[Verdict]) -> Verdict:
@@ -459,8 +459,7 @@ def _based_on(before: Verdict, ends: Sequence[Verdict]) -> Verdict:
     result = ends[0]
     for end in ends[1:]:
         result = result | end
-    supposed = result.untold().basis.supposed
-    return Verdict(result.when, result.among, before.basis | Basis(supposed=supposed))
+    return Verdict(result.when, result.among, before.basis)
 
 
 def _softened(live: Verdict, condition: Verdict | None) -> Verdict:
@@ -500,7 +499,7 @@ def returned(
         cases += [(p, both(m, here)) for p, m in value.cases]
         taken = either(taken, here)
         basis = basis | value.basis | (NO_BASIS if isinstance(here, int) else live.basis)
-    arch = basis.arch or any(live.assumed.no for live, _ in flow.returns if live.assumed.yes)
+    arch = basis.arch or any(live.reached != live.among for live, _ in flow.returns if live.reached)
     compiled = basis.compiled or any(live.basis.compiled for live, _ in flow.returns)
     return Value(merged(cases), replace(basis, arch=arch, compiled=compiled))
 

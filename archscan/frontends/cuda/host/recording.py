@@ -27,7 +27,7 @@ from archscan.frontends.cuda.host.traversal import may_answer, parts
 from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import Listing, Origin, Value, Verdict
 from archscan.frontends.cuda.liveness import Liveness
-from archscan.model.condition import both, mapped, surely
+from archscan.model.condition import both, mapped, restricted, surely, truth, widest
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
     Arm,
@@ -129,11 +129,11 @@ class GateRecorder:
             return
         value = self.evaluator.value(assign.value, scope)
         verdict = self.evaluator.verdict(value, assign.value, scope)
-        if value.basis.arch or live.assumed.no:
-            truth = verdict.assumed & live.assumed
-            self.attributes.append((assign.place.start, assign.place.end, truth))
+        if value.basis.arch or live.reached != live.among:
+            here = verdict.assumed & Truth(live.reached, live.among & ~live.reached)
+            self.attributes.append((assign.place.start, assign.place.end, here))
             if assign.targets[0].endswith("numAttrs") and scope.function:
-                self.counts.append((scope.function.name, assign.place.start, truth))
+                self.counts.append((scope.function.name, assign.place.start, here))
         if self._renames(assign, value):
             return
         handed = may_answer(assign.value) and assign.value.name in self.predicates
@@ -187,7 +187,7 @@ class GateRecorder:
             if call.op is Op.CALL and call.name.endswith("FuncSetAttribute") and len(call.args) == 3:
                 value = self.evaluator.value(call.args[2], scope)
                 if value.basis.arch:
-                    self.asked_for[call.place.start] = values.within(value, live.assumed.yes)
+                    self.asked_for[call.place.start] = values.within(value, live.reached)
 
     # gates inside expressions
 
@@ -322,13 +322,18 @@ class GateRecorder:
 
     def _arms(self, drafts: list[ArmDraft], kind: Kind, scope: Scope, live: Verdict) -> Iterator[Arm]:
         device = self.evaluator.universe.device
-        remaining, reached = live, live.assumed.yes
+        remaining = live
         for draft in drafts:
             own = draft.verdict
             taken = own & remaining
-            effective, soft = taken.truth, taken.assumed
+            world = taken.basis.world
+            world |= widest(restricted(remaining.when, world), is_reached=True)
+            effective = taken.truth  # what is supposed is supposed of each: together they may be folded
+            soft = truth(both(restricted(own.when, world), restricted(remaining.when, world)), device)
+            reached = surely(restricted(live.when, world))
             soft = Truth(soft.yes & reached, soft.no | (device & ~reached))
-            told = Verdict(taken.when, device, own.basis | live.basis)
+            basis = own.basis | live.basis
+            told = Verdict(own.when, device, basis).assumes | Verdict(live.when, device, basis).assumes
             yield Arm(
                 place=self._arm_place(draft, kind, scope),
                 condition=draft.text,
@@ -337,7 +342,7 @@ class GateRecorder:
                 assumed=soft,
                 effect=draft.summary.effect,
                 unknowns=taken.unknowns if effective.unknown(device) else (),
-                assumes=tuple(sorted(told.assumes)) if effective != soft else (),
+                assumes=tuple(sorted(told)) if effective != soft else (),
                 body=draft.summary.place,
                 digest=draft.summary.digest,
                 features=draft.summary.features,

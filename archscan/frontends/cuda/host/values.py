@@ -198,6 +198,12 @@ class Verdict:
         return truth(restricted(self.when, self.basis.world), self.among)
 
     @property
+    def reached(self) -> int:
+        """Of where control is: the targets that come there, as is supposed, and else where the most do."""
+        when = restricted(self.when, self.basis.world)
+        return surely(when if isinstance(when, int) else restricted(when, widest(when, is_reached=True)))
+
+    @property
     def unknowns(self) -> tuple[str, ...]:
         """The names behind what is unknown."""
         return tuple(sorted({b.name for b in blamed(self.when, self.among)}))
