@@ -31,6 +31,7 @@ CIRCUMSTANCES = (
     "no-kernel",  # compiled code that neither stands in a kernel nor holds one
     "less-memory",  # who is let in are exactly the chips with more shared memory, whatever their numbers
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
+    "older-alone",  # an upper bound alone lets in every older chip, and the others are refused nothing
     "one-more-step",  # others get something done besides, and what follows is for all
     "ladder",  # the target misses a rung for each of many chips
     "by-minor",  # the minor number is asked without the major

@@ -259,6 +259,21 @@ def _is_ladder(weighed: Weighed) -> bool:
 _FEW = 2  # rungs that are no ladder
 
 
+def _is_for_older_alone(weighed: Weighed) -> bool:
+    """Whether code is for every chip up to an older one, and the others lose no kernel and are refused nothing.
+
+    `#if __CUDA_ARCH__ < 800` is how the way around an instruction is written that older chips lack.
+    """
+    shut, gate, universe = weighed.case.shut, weighed.case.gate, weighed.catalog.universe
+    if shut is None or gate.layer not in (Layer.PREPROCESSOR, Layer.DEVICE) or weighed.case.gets.refuses:
+        return False
+    if weighed.case.gets.does is Does.NOTHING and gate.scope is not None and gate.scope.whole_body:
+        return False
+    inside = sorted(universe.sms((shut.missed.own or shut.missed.yes) & universe.device))
+    everything = sorted(universe.sms(universe.device))
+    return bool(inside) and inside == everything[: len(inside)] and inside[-1] < weighed.selection.sm
+
+
 CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "wrong-today": _wrong_today,
     "half-shut": lambda weighed: _half_shut(weighed) is not None,
@@ -277,6 +292,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "less-memory": _has_less_memory,
     "one-chip": _for_one_chip,
     "ladder": _is_ladder,
+    "older-alone": _is_for_older_alone,
     "one-more-step": _is_one_more_step,
     "by-minor": _is_by_minor,
     "no-branch": _no_branch,
