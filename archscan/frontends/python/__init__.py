@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
@@ -44,6 +46,7 @@ class PythonProject:
     asks: frozenset[str]
     recogniser: Recogniser
     read: int = 0  # bytes of the modules that were looked at since the interpreter was as new
+    process: int = field(default_factory=os.getpid)  # that linked it
 
 
 class PythonFrontEnd:
@@ -123,6 +126,8 @@ class PythonFrontEnd:
         if project.read > _MOST_READ:
             project.read = 0
             project.interpreter.renew()
+            if project.process == os.getpid():  # frames refer to each other; a fork would copy the heap that it shares
+                gc.collect(0)
         return replace(
             facts,
             gates=tuple(found),
