@@ -134,15 +134,15 @@ def subscript(script: Script, node: ast.Subscript, frame: dict[str, Value]) -> V
 
 
 def sliced(script: Script, holder: Value, part: ast.Slice, frame: dict[str, Value]) -> Value:
-    bounds = [script.value(b, frame) if b is not None else None for b in (part.lower, part.upper)]
-    if part.step is not None or not all(b is None or isinstance(b, int) for b in bounds):
+    start, stop = (script.value(b, frame) if b is not None else None for b in (part.lower, part.upper))
+    if part.step is not None or not isinstance(start, int | None) or not isinstance(stop, int | None):
         return Unknown(names_in(holder))
-    span = slice(*bounds)
+    span = slice(start, stop)
     if isinstance(holder, Items):
         return Items(holder.items[span], holder.kind, holder.is_open)
     if isinstance(holder, Str) and holder.known is not None:
-        start, stop, _ = span.indices(len(holder.known))
-        return Str(cut(holder.runs, start, stop))
+        begin, end, _ = span.indices(len(holder.known))
+        return Str(cut(holder.runs, begin, end))
     return Unknown(names_in(holder))
 
 

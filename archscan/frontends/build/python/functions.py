@@ -213,9 +213,10 @@ def _mapped(script: Script, arguments: list[Value]) -> Value:
 
 
 def _range(script: Script, arguments: list[Value]) -> Value:
-    if arguments and all(isinstance(a, int) for a in arguments[:3]):
+    bounds = [a for a in arguments[:3] if isinstance(a, int)]
+    if bounds and len(bounds) == len(arguments[:3]):
         with contextlib.suppress(ValueError):
-            return Items([(n, ()) for n in range(*arguments[:3])[:MAX_LOOP]])
+            return Items([(n, ()) for n in range(*bounds)[:MAX_LOOP]])
     return Unknown()
 
 
@@ -307,8 +308,8 @@ def _isinstance(script: Script, arguments: list[Value]) -> Value:
     kind = _type(script, arguments[:1])
     classes = arguments[1].values() if isinstance(arguments[1], Items) else [arguments[1]]
     names = {one.name for one in classes if isinstance(one, Opaque)}
-    known = isinstance(kind, Opaque) and len(names) == len(classes) and names <= {*_TYPES, "list", "tuple", "set"}
-    return kind.name in names if known else Unknown(("isinstance()",))
+    known = len(names) == len(classes) and names <= {*_TYPES, "list", "tuple", "set"}
+    return kind.name in names if known and isinstance(kind, Opaque) else Unknown(("isinstance()",))
 
 
 def _arch_flags(script: Script, arguments: list[Value]) -> Value:

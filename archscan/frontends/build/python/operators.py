@@ -56,8 +56,7 @@ def binary(script: Script, op: ast.operator, left: Value, right: Value) -> Value
         return Str((*text_of(left), *text_of(right)))
     if isinstance(op, ast.Mod) and isinstance(left, Str):
         return percent(left.runs, right.values() if isinstance(right, Items) and right.kind == "tuple" else [right])
-    numbers = isinstance(left, int | float) and isinstance(right, int | float)
-    if numbers and type(op) in _ARITHMETIC:
+    if isinstance(left, int | float) and isinstance(right, int | float) and type(op) in _ARITHMETIC:
         with contextlib.suppress(ArithmeticError, ValueError):
             number = _ARITHMETIC[type(op)](left, right)
             return number if abs(number) < LARGEST_NUMBER else Unknown(("a large number",))

@@ -104,7 +104,7 @@ class Function:
     frame: dict[str, Any]
 
 
-Value = Any  # one of the above, or a number, a truth or None as Python has them
+Value = object  # one of the above, or a number, a truth or None as Python has them: to be asked before it is used
 
 
 def text_of(value: Value) -> Text:
