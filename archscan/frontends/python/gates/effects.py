@@ -228,4 +228,5 @@ def block_effect(block: Node) -> Effect:
 
 def forget() -> None:
     """Drops what is remembered of blocks: each of them holds the tree of its module in memory."""
+    _block.cache_clear()
     block_effect.cache_clear()
