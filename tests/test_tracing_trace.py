@@ -19,11 +19,11 @@ from archscan.model.finding import Advice, Capability, Problem, Reach
 from archscan.model.gate import Layer
 from archscan.model.report import Chain, Report, Step, UndecidedGate
 from archscan.model.settings import JudgeSettings, ScanSettings
+from archscan.tracing.chain_summary import chain_summary
 from archscan.tracing.commands import diff_text, read_code, trace_text, traced
 from archscan.tracing.consumers import with_consumers
 from archscan.tracing.diff import compare
 from archscan.tracing.messages import explain_message
-from archscan.tracing.sentence import sentence
 from archscan.tracing.states import SHUT, GateState
 from archscan.tracing.trace import trace
 
@@ -218,7 +218,7 @@ def test_what_a_chain_says_of_a_step_that_could_not_run(layer: Layer, capability
         return GateState(gate, SHUT, replace(finding, capability=capability, advice=Advice.PAIR))
 
     states = (state(2, layer, capability), state(9, Layer.PREPROCESSOR, Capability.CAN))
-    assert sentence("ring", states, (), []) == f"shut by 2 of 2 gates; {expected}"
+    assert chain_summary("ring", states, (), []) == f"shut by 2 of 2 gates; {expected}"
 
 
 def test_a_message_leads_to_where_it_is_raised_and_why(both: tuple[Report, list[str]], catalog: Catalog) -> None:

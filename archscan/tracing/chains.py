@@ -11,10 +11,10 @@ from archscan.model.finding import Finding, Problem
 from archscan.model.gate import Related, Role
 from archscan.model.report import Chain, Report, Step
 from archscan.sources.kinds import is_cmake
+from archscan.tracing.chain_summary import chain_summary
 from archscan.tracing.imports import Imports, Read
 from archscan.tracing.modules import Extension, Includes, extensions, is_for_all
 from archscan.tracing.paths import Paths
-from archscan.tracing.sentence import sentence
 from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, GateState, lists, states
 
 _ALSO = 6  # other places named in `related` of one finding
@@ -209,5 +209,8 @@ def _chain(gathered: Gathered) -> Chain:
     if extension.missing:
         remarks.append(f"not found in what was scanned: {', '.join(dict(extension.missing))}")
     return Chain(
-        extension.id, extension.name, tuple(dict.fromkeys(steps)), sentence(extension.name, gathered.gates, (), remarks)
+        extension.id,
+        extension.name,
+        tuple(dict.fromkeys(steps)),
+        chain_summary(extension.name, gathered.gates, (), remarks),
     )

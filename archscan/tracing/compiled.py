@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from archscan.model.report import Step
 from archscan.sources.kinds import is_cmake
 from archscan.tracing.code import Code
+from archscan.tracing.entry_points import EntryPoint
 from archscan.tracing.modules import Extension
 from archscan.tracing.operators import Place, Reach, exports, files
-from archscan.tracing.start import Start
 from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, GateState
 
 _NAMED = 5  # lines or files named before "and N more"
@@ -24,7 +24,7 @@ class Compiled:
         extension: Extension,
         states: Mapping[str, tuple[GateState, ...]],
         operators: tuple[str, ...],
-        start: Start,
+        start: EntryPoint,
         reach: Reach | None = None,
     ) -> None:
         self.code = code
@@ -80,14 +80,14 @@ class Compiled:
             remarks.append(f"{vendored} vendored headers are compiled in and not shown")
         return remarks
 
-    def _reached(self, start: Start) -> frozenset[Place]:
+    def _reached(self, start: EntryPoint) -> frozenset[Place]:
         """What runs: all that the operators reach; of a kernel that was named, what leads to it and what it reaches."""
         places = [p for p in start.definitions if p.path in self.reach.files]
         if places:
             return self.reach.through(places, self._by_operator.values())
         return frozenset().union(*self._by_operator.values())
 
-    def _on_path(self, start: Start) -> frozenset[str]:
+    def _on_path(self, start: EntryPoint) -> frozenset[str]:
         """The files to show: of a header that was named, only what includes it, it and what it includes."""
         named = [p for p in start.files if p in self.reach.files and p not in self.extension.sources]
         if not named:

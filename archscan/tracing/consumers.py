@@ -13,8 +13,8 @@ from archscan.judge.traced import is_left, reconsidered
 from archscan.model.finding import Advice, Finding, Problem, Reach
 from archscan.model.gate import Kind, Related, Role
 from archscan.model.report import Chain, Report
-from archscan.tracing.borrowed import Outside, package
 from archscan.tracing.code import Code
+from archscan.tracing.external_symbols import ExternalSymbols, package
 from archscan.tracing.modules import Extension
 from archscan.tracing.python_calls import Call
 from archscan.tracing.python_gates import PythonGates
@@ -130,7 +130,7 @@ class _Finder:
         """Calls into modules whose list admits the target or shuts it out, from other packages."""
         producers = {package(self.graph.by_id[i].path, self.code) for i in self.listed}
         for producer in sorted(producers):
-            outside = Outside(producer, self.code)
+            outside = ExternalSymbols(producer, self.code)
             for path in outside.paths:
                 yield from self._uses_in(path, producer, outside.names(path))
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 from archscan.model.report import Chain, Report, Step
 from archscan.reporting.words import counted
+from archscan.tracing.chain_summary import chain_summary
 from archscan.tracing.code import Code
 from archscan.tracing.compiled import Compiled
+from archscan.tracing.entry_points import EntryPoint, compiled, find
 from archscan.tracing.modules import Extension, is_for_all
 from archscan.tracing.operators import Reach, exports, files
 from archscan.tracing.python_calls import Call
 from archscan.tracing.python_gates import PythonGates
 from archscan.tracing.python_graph import Fn, Operator
-from archscan.tracing.sentence import sentence
-from archscan.tracing.start import Start, compiled, find
 from archscan.tracing.states import BUILT, CLEAN, OPEN, RUN, SHUT, UNKNOWN, GateState, lists
 
 _FAN_IN = 8  # callers of one function; with more it is general code, and the way up ends there
@@ -82,12 +82,12 @@ class _Tracer:
 
     # -- by kind of start --------------------------------------------------------------------------------------------
 
-    def _of_extension(self, start: Start, extension: Extension) -> Chain:
+    def _of_extension(self, start: EntryPoint, extension: Extension) -> Chain:
         """The module as a whole: who builds it, what is built."""
         extension = self._for_target(extension)
         return self._chain(extension.id, start, extension, Route(self._building(extension), (), ()))
 
-    def _of_value(self, start: Start) -> Chain:
+    def _of_value(self, start: EntryPoint) -> Chain:
         """A predicate or flag that is assigned, not defined: every gate whose condition names it."""
         word = re.compile(rf"(?<!\w){re.escape(start.name)}(?!\w)")
         found = [
@@ -97,10 +97,10 @@ class _Tracer:
             for s in self.states[path]
             if start.name in s.gate.symbols or any(word.search(arm.condition) for arm in s.gate.arms)
         ]
-        said = sentence(start.name, tuple(found), (), [f"set in {', '.join(start.values)}"])
+        said = chain_summary(start.name, tuple(found), (), [f"set in {', '.join(start.values)}"])
         return Chain(start.name, start.name, tuple(s.step(RUN) for s in found), said)
 
-    def _of_functions(self, start: Start) -> tuple[Chain, ...]:
+    def _of_functions(self, start: EntryPoint) -> tuple[Chain, ...]:
         down = self._down(start.functions)
         reached = _reached(down, start.operators)
         if not reached and start.functions:
@@ -117,7 +117,7 @@ class _Tracer:
             for identifier, operators in reached.items()
         )
 
-    def _through_libraries(self, start: Start, up: tuple[Edge, ...], down: tuple[Edge, ...]) -> tuple[Chain, ...]:
+    def _through_libraries(self, start: EntryPoint, up: tuple[Edge, ...], down: tuple[Edge, ...]) -> tuple[Chain, ...]:
         """Chains through operators of C++ libraries that no Python code builds (`torch.ops.ns.name`)."""
         names = {e.callee.name for e in down if isinstance(e.callee, Operator) and not e.callee.extensions}
         chains: list[Chain] = []
@@ -129,7 +129,7 @@ class _Tracer:
 
     def _through(
         self,
-        start: Start,
+        start: EntryPoint,
         extension: Extension,
         operators: tuple[str, ...],
         up: tuple[Edge, ...],
@@ -145,13 +145,13 @@ class _Tracer:
         identifier = extension.id if not operators else f"{extension.id}/{start.name}"
         return self._chain(identifier, start, extension, Route(edges, functions, operators))
 
-    def _up_to_operators(self, operators: Iterable[str], extension: Extension, start: Start) -> tuple[Edge, ...]:
+    def _up_to_operators(self, operators: Iterable[str], extension: Extension, start: EntryPoint) -> tuple[Edge, ...]:
         """If only an operator was named: the Python functions that call it, and their callers."""
         if start.functions:
             return ()
         return self._up(tuple(Operator(name, (extension.id,)) for name in operators))
 
-    def _of_compiled(self, start: Start, above: tuple[Edge, ...] = ()) -> tuple[Chain, ...]:
+    def _of_compiled(self, start: EntryPoint, above: tuple[Edge, ...] = ()) -> tuple[Chain, ...]:
         """Chains of a C++ function, kernel or file: through every module that it is compiled into."""
         wanted = {p.path for p in start.definitions} | set(start.files)
         holding = [e for e in self.code.extensions if wanted & set(files(self.code, e))]
@@ -253,7 +253,7 @@ class _Tracer:
     # -- assembling --------------------------------------------------------------------------------------------------
 
     def _chain(
-        self, identifier: str, start: Start, extension: Extension | None, route: Route, reach: Reach | None = None
+        self, identifier: str, start: EntryPoint, extension: Extension | None, route: Route, reach: Reach | None = None
     ) -> Chain:
         python = self._python_gates(route)
         built = self._builder_gates(extension) if extension else ()
@@ -275,7 +275,9 @@ class _Tracer:
         as_whole = not route.operators and not route.functions and not start.files
         if compiled and as_whole:
             run, unlaunched = (*python, *built, *listing, *compiled.built()), ()
-        said = sentence(start.name, tuple(dict.fromkeys(run)), unlaunched, self._remarks(start, extension, compiled))
+        said = chain_summary(
+            start.name, tuple(dict.fromkeys(run)), unlaunched, self._remarks(start, extension, compiled)
+        )
         name = start.name if route.operators or extension is None else extension.name
         called = (e.callee.called for e in route.edges if isinstance(e.callee, Operator))
         operators = tuple(dict.fromkeys((*route.operators, *(o.called for o in start.operators), *called)))
@@ -317,7 +319,7 @@ class _Tracer:
     def _listing_step(self, state: GateState, extension: Extension | None) -> Step:
         return state.step(RUN, lists(state, extension) if extension else "")
 
-    def _remarks(self, start: Start, extension: Extension | None, compiled: Compiled | None) -> list[str]:
+    def _remarks(self, start: EntryPoint, extension: Extension | None, compiled: Compiled | None) -> list[str]:
         remarks: list[str] = []
         if len({fn.path for fn in start.functions}) > 1:
             places = sorted({fn.path for fn in start.functions})

@@ -18,7 +18,7 @@ def package(path: str, code: Code) -> str:
     return parts[0]
 
 
-class Outside:
+class ExternalSymbols:
     """The files that name a package and are not of it."""
 
     def __init__(self, producer: str, code: Code) -> None:

@@ -11,9 +11,9 @@ from archscan.catalog.targets import select
 from archscan.cli import run
 from archscan.model.facts import Origin
 from archscan.model.settings import ScanSettings
-from archscan.tracing.borrowed import Outside
 from archscan.tracing.code import Code
 from archscan.tracing.commands import explained
+from archscan.tracing.external_symbols import ExternalSymbols
 
 FILES = {
     "made/__init__.py": b"def op(): pass\n",
@@ -26,12 +26,12 @@ FILES = {
 
 
 @pytest.fixture
-def outside() -> Outside:
+def outside() -> ExternalSymbols:
     code = Code(dict.fromkeys(FILES, Origin.OWN), lambda path: FILES[path], ())
-    return Outside("made", code)
+    return ExternalSymbols("made", code)
 
 
-def test_files_that_name_the_package(outside: Outside) -> None:
+def test_files_that_name_the_package(outside: ExternalSymbols) -> None:
     assert set(outside.paths) == {"user/direct.py", "user/passing.py", "user/starred.py"}
 
 
@@ -43,7 +43,7 @@ def test_files_that_name_the_package(outside: Outside) -> None:
         ("user/starred.py", {"fast", "made", "kept"}),
     ],
 )
-def test_names(outside: Outside, path: str, names: set[str]) -> None:
+def test_names(outside: ExternalSymbols, path: str, names: set[str]) -> None:
     assert outside.names(path) == names
 
 

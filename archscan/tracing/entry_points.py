@@ -20,7 +20,7 @@ _KERNEL_NAME = re.compile(rb"__global__[^;{}]{0,200}?\b(\w+)\(")
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class EntryPoint:
     """Everything of that name: often a Python function, the operator it calls and the C++ function behind it."""
 
     name: str
@@ -37,7 +37,7 @@ class Start:
         )
 
 
-def find(name: str, code: Code, graph: PythonGraph) -> Start:
+def find(name: str, code: Code, graph: PythonGraph) -> EntryPoint:
     """What `name` stands for. Raises UserError with near names if it is nothing that was scanned."""
     start = (
         _file(name, code)
@@ -59,17 +59,17 @@ def find(name: str, code: Code, graph: PythonGraph) -> Start:
     return start
 
 
-def _file(name: str, code: Code) -> Start:
+def _file(name: str, code: Code) -> EntryPoint:
     """A path, or the end of one; a Python module by its dotted name."""
     if "/" not in name and "." not in name:
-        return Start(name)
+        return EntryPoint(name)
     found = code.paths.find(name)
     if not found and "/" not in name and (module := code.paths.module(name, "")):
         found = (module,)
     python = [p for p in found if p.endswith(".py")]
     extensions = tuple(e for e in code.extensions if e.path in python)
     functions = [fn for p in python if not extensions for fn in _outermost(code, p)]
-    return Start(name, extensions, tuple(functions), files=tuple(p for p in found if not p.endswith(".py")))
+    return EntryPoint(name, extensions, tuple(functions), files=tuple(p for p in found if not p.endswith(".py")))
 
 
 def _outermost(code: Code, path: str, cls: str = "") -> list[Fn]:
@@ -80,30 +80,30 @@ def _outermost(code: Code, path: str, cls: str = "") -> list[Fn]:
     return [Fn(path, f.name) for f in found if not cls or f.name.startswith(cls + ".")]
 
 
-def _value(name: str, code: Code) -> Start:
+def _value(name: str, code: Code) -> EntryPoint:
     assigned = re.compile(rb"^(?:\w+[ \t]*=[ \t]*)*%s[ \t]*(?::[^=\n]*)?=(?!=)" % re.escape(name.encode()), re.M)
     holding = code.naming(name) if name.isidentifier() else []
-    return Start(name, values=tuple(p for p in holding if assigned.search(code.data(p))))
+    return EntryPoint(name, values=tuple(p for p in holding if assigned.search(code.data(p))))
 
 
-def _extension(name: str, code: Code) -> Start:
+def _extension(name: str, code: Code) -> EntryPoint:
     short = name.rpartition(".")[2]
     found = tuple(e for e in code.extensions if name in (e.id, e.name) or short in (e.function, *e.wrappers))
-    return Start(name, found)
+    return EntryPoint(name, found)
 
 
-def _function(name: str, code: Code, graph: PythonGraph) -> Start:
+def _function(name: str, code: Code, graph: PythonGraph) -> EntryPoint:
     """Python functions of that name, the outermost ones; with the operators of the same name."""
     operator = name.rpartition("::")[2].rpartition(".")[2]
     offering = graph.offering(operator)
     operators = (Operator(operator, offering),) if offering else ()
     if "::" in name:
         registered = [Fn(p, fn) for p in code.naming(operator) for o, fn in code.module(p).registered if o == name]
-        return Start(name, functions=tuple(registered), operators=operators)
+        return EntryPoint(name, functions=tuple(registered), operators=operators)
     found = graph.defined(name) or _in_module(name, code, graph)
     outermost = [fn for fn in found if fn.name.count(".") == min(f.name.count(".") for f in found)]
     methods = [m for fn in outermost for m in _methods(fn, code, graph)]
-    return Start(name, functions=(*outermost, *methods), operators=operators)
+    return EntryPoint(name, functions=(*outermost, *methods), operators=operators)
 
 
 def _in_module(name: str, code: Code, graph: PythonGraph) -> list[Fn]:
@@ -121,7 +121,7 @@ def _methods(fn: Fn, code: Code, graph: PythonGraph) -> list[Fn]:
     return _outermost(code, fn.path, fn.name) if function and function.is_class else []
 
 
-def compiled(name: str, code: Code) -> Start:
+def compiled(name: str, code: Code) -> EntryPoint:
     """C++ functions and kernels; an operator that no scanned module exports is found by its C++ name."""
     short = name.rpartition("::")[2].rpartition(".")[2]
     own = [p for p in code.cuda if code.origins[p] is not Origin.VENDORED]
@@ -136,7 +136,7 @@ def compiled(name: str, code: Code) -> Start:
         for path in holding[implementation]
         for definition in code.unit(path).by_name.get(implementation, ())
     ]
-    return Start(name, definitions=tuple(found))
+    return EntryPoint(name, definitions=tuple(found))
 
 
 def _names(code: Code) -> Iterable[str]:

@@ -10,7 +10,7 @@ _NAMED = 12
 _COMPILED = frozenset({Layer.PREPROCESSOR, Layer.DEVICE, Layer.HOST})
 
 
-def sentence(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...], remarks: list[str]) -> str:
+def chain_summary(name: str, run: tuple[GateState, ...], built: tuple[GateState, ...], remarks: list[str]) -> str:
     """`shut by 4 of 7 gates; open these together: ...`, with what is only built, undecided, ambiguous or missing."""
     shut = [s for s in run if s.state == SHUT]
     opening = [s for s in shut if s.is_to_open]

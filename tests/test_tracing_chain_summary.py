@@ -9,7 +9,7 @@ from report_samples import header_finding, list_finding
 
 from archscan.model.finding import Advice, Capability, Finding
 from archscan.model.gate import Layer
-from archscan.tracing.sentence import sentence
+from archscan.tracing.chain_summary import chain_summary
 from archscan.tracing.states import OPEN, SHUT, GateState
 
 LIST, HEADER = list_finding(), header_finding(2, (3, 4), 92)
@@ -18,7 +18,7 @@ FLAG = replace(LIST, gate=replace(LIST.gate, path="aot.py", layer=Layer.BUILD), 
 
 def said(*findings: Finding) -> str:
     shut = tuple(GateState(finding.gate, SHUT, finding) for finding in findings)
-    return sentence("x", (*shut, GateState(HEADER.gate, OPEN)), (), [])
+    return chain_summary("x", (*shut, GateState(HEADER.gate, OPEN)), (), [])
 
 
 @pytest.mark.parametrize(
