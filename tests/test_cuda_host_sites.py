@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from host_scan import catalog, facts, gate, linked
 
-from archscan.frontends.cuda.host import host_reached
+from archscan.frontends.cuda.host import calls, host_reached
 from archscan.frontends.cuda.host.calls import functions
 from archscan.frontends.cuda.host.indexing import vocabulary_of
 from archscan.frontends.cuda.host.reach import Callables
@@ -164,6 +164,8 @@ def test_a_function_is_read_again_where_it_lies(tmp_path: Path) -> None:
     for one in held.defined:
         assert held.called(one.name, words) == lying.called(one.name, words)
     file.write_bytes(code + b"// changed\n")
+    assert lying.called("mma_fp8", words) == held.called("mma_fp8", words)  # as it was read
+    calls._loaded.cache_clear()
     assert lying.called("mma_fp8", words) == ()
 
 
