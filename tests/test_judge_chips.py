@@ -303,3 +303,18 @@ __device__ bool attempt(float* to, unsigned from) {
 def test_false_says_that_it_was_not_done(instruction: str, value: str, consequence: str, tmp_path: Path) -> None:
     text = TRY.replace("INSTRUCTION", instruction).replace("VALUE", value)
     assert _only(tmp_path, "attempt.cuh", text, "sm_120")[0] == consequence
+
+
+@pytest.mark.parametrize(
+    ("above", "between", "consequence"),
+    [
+        ("// wgmma kernels are behind it", "", "correct_exclusion"),  # all that it does
+        ("// wgmma kernels are behind it", "  log(cc);\n", "slow_fallback"),
+        ("// the kernels behind it are for that one alone", "", "slow_fallback"),
+    ],
+)
+def test_a_comment_above_a_function_that_only_answers(
+    above: str, between: str, consequence: str, tmp_path: Path
+) -> None:
+    text = f"{above}\nbool has_kernels(int cc) {{\n{between}  return cc / 10 == 9;\n}}\n"
+    assert _only(tmp_path, "answer.cpp", text, "sm_120")[0] == consequence

@@ -168,7 +168,7 @@ class GateRecorder:
         yes = Summary(effect=Effect(Does.RETURNS, statement.place.line, value="true"))
         refused = Effect(Does.REFUSES, statement.place.line, value="false")
         draft = ArmDraft(expr, verdict, expr.place, yes, expr.text)
-        self._record(Kind.RETURNED_TRUTH, expr.place, [draft], Summary(effect=refused), scope, live)
+        self._record(Kind.RETURNED_TRUTH, expr.place, [draft], Summary(effect=refused), scope, live, statement.near)
 
     def _is_truth(self, expr: Expr, verdict: Verdict, scope: Scope) -> bool:
         """Whether a value is yes for some targets and no for others, and no number."""

@@ -193,7 +193,7 @@ class Statements(Expressions):
                 return self._switch(node, after)
             case "return_statement" | "co_return_statement":
                 value = node.named_children[0] if node.named_children else None
-                return [Return(self.expr(value) if value else None, self.place(node))]
+                return [Return(self.expr(value) if value else None, self.place(node), self._near_return(node))]
             case "throw_statement":
                 return [Leave("throw")]
             case "break_statement" | "continue_statement" | "goto_statement":
@@ -508,6 +508,13 @@ class Statements(Expressions):
         inside = () if body is None else takewhile(_is_comment, body.named_children)
         return "\n".join((*self._above(_function_around(node)), *self._above(node), *map(self.text, inside)))
 
+    def _near_return(self, node: Node) -> str:
+        """The comments right above a statement; where a function does nothing else, those above the function too."""
+        body = node.parent
+        alone = body is not None and all(n == node or _is_comment(n) for n in body.named_children)
+        around = _function_around(node) if alone and body is not None and _is_body(body) else None
+        return "\n".join((*self._above(around), *self._above(node)))
+
     def _above(self, node: Node | None) -> list[str]:
         """The comment lines right above a node."""
         lines: list[str] = []
@@ -520,6 +527,10 @@ class Statements(Expressions):
 
 def _is_comment(node: Node) -> bool:
     return node.type == "comment"
+
+
+def _is_body(node: Node) -> bool:
+    return node.parent is not None and node.parent.type == "function_definition"
 
 
 def _function_around(node: Node) -> Node | None:

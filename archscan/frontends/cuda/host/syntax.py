@@ -127,6 +127,7 @@ class Switch:
 class Return:
     value: Expr | None
     place: Place
+    near: str = ""  # comments about it
 
 
 @dataclass(frozen=True, slots=True)
