@@ -445,3 +445,49 @@ def test_blanks_in_quotes_part_no_list(name: str, text: str, images: set[int]) -
 def test_what_a_variable_of_a_makefile_comes_to_in_a_flag(flag: str, newer: bool) -> None:
     (gate,) = facts("Makefile", f"ARCH = sm_75\nprog: a.cu\n\tnvcc {flag} -o prog a.cu\n").gates
     assert (120 in {t.sm for t in load().universe.members(gate.arms[0].truth.yes)}) is newer
+
+
+_SET = 'import os\nfrom m import gpu\nif not gpu and "TORCH_CUDA_ARCH_LIST" not in os.environ:\n    os.environ["TORCH_CUDA_ARCH_LIST"] = "8.0"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (_SET + "from .engine import Engine\n", {4}),
+        (_SET + 'from .engine import Engine\nif not gpu:\n    del os.environ["TORCH_CUDA_ARCH_LIST"]\n', set()),
+        (_SET + 'os.environ.pop("TORCH_CUDA_ARCH_LIST", None)\n', set()),
+        (_SET + 'os.environ.pop("CUDA_HOME", None)\n', {4}),
+        (_SET + 'if later:\n    del os.environ["TORCH_CUDA_ARCH_LIST"]\n', {4}),  # where not, it stays
+        (_SET + 'load("k", ["k.cu"])\ndel os.environ["TORCH_CUDA_ARCH_LIST"]\n', {4}),  # built with it
+    ],
+)
+def test_a_variable_that_is_taken_back_before_anything_is_built_is_no_list(text: str, made: set[int]) -> None:
+    reading = read_python(text.encode(), Given.of(CATALOG, ScanSettings()))
+    assert {text.count("\n", 0, one.start) + 1 for one in reading.lists} == made
+
+
+@pytest.mark.parametrize(
+    ("call", "made"), [("logging.info", set()), ("logger.warning", set()), ("subprocess.run", {2})]
+)
+def test_a_command_in_a_message_builds_nothing(call: str, made: set[int]) -> None:
+    text = f"import logging, subprocess\n{call}(\"TORCH_CUDA_ARCH_LIST='8.0 9.0' pip install thing\")\n"
+    reading = read_python(text.encode(), Given.of(CATALOG, ScanSettings()))
+    assert {text.count("\n", 0, one.start) + 1 for one in reading.lists} == made
+
+
+@pytest.mark.parametrize(("cuda", "shown"), [("13.0", "7.5;9.0"), ("12.9", "7.0;7.5;9.0")])
+def test_an_entry_for_older_toolkits_is_left_out_with_newer_ones(cuda: str, shown: str) -> None:
+    text = """import os, re, subprocess
+def _nvcc_major():
+    try:
+        m = re.search(r"release (\\d+)", subprocess.check_output(["nvcc", "--version"], text=True))
+        return int(m.group(1)) if m else None
+    except Exception:
+        return None
+_archs = "7.5;9.0"
+if (_nvcc_major() or 12) < 13:
+    _archs = "7.0;" + _archs
+os.environ.setdefault("TORCH_CUDA_ARCH_LIST", _archs)
+"""
+    reading = read_python(text.encode(), Given.of(CATALOG, ScanSettings(cuda=cuda)))
+    assert [one.shown for one in reading.lists] == [shown]

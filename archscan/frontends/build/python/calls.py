@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import contextlib
 
+from archscan.analysis.effects import Means
+from archscan.catalog.effects import effects
 from archscan.frontends.build.python.calling import run
 from archscan.frontends.build.python.environment import environment_call
 from archscan.frontends.build.python.functions import BUILTINS, TEXT_METHODS, constant
@@ -52,7 +54,7 @@ def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
         return script.versioned(name_of(node.func), run(script, function, arguments, keywords))
     name = function.name if isinstance(function, Opaque) else name_of(node.func)
     last = name.rpartition(".")[2]
-    if name.endswith(("environ.get", "os.getenv", "environ.setdefault")) or last == "getenv":
+    if name.endswith(("environ.get", "os.getenv", "environ.setdefault", "environ.pop")) or last == "getenv":
         return environment_call(script, last, node, arguments, keywords)
     if last in ("max", "min", "sorted") and ("key" in keywords or "reverse" in keywords):
         return ordered(script, last, arguments, keywords)
@@ -61,6 +63,7 @@ def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
     known = library_call(script, name, arguments)
     if known is not None:
         return known
+    script.calls_out += 1
     declared(script, last, node, arguments, keywords, "CUDAExtension" in _names_of(function, last))
     for argument in arguments:
         script.keep(last, argument)
@@ -110,11 +113,13 @@ def ordered(script: Script, name: str, arguments: list[Value], keywords: dict[st
 
 
 def library_call(script: Script, name: str, arguments: list[Value]) -> Value | None:
-    """What a function of the standard library gives; None where that is not known."""
+    """What a function of the standard library gives, or one that logs; None where that is not known."""
     if name in _MACHINE and script.given.is_default:
         return Str(written(_MACHINE[name]))
     if name == "shlex.split" and arguments and isinstance(arguments[0], Str):
         return TEXT_METHODS["split"](arguments[0], [])
+    if effects().means(name) is Means.LOGS:  # a command in a message is for people
+        return Unknown((f"{name}()",))
     return None
 
 

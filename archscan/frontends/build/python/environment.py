@@ -19,6 +19,8 @@ def environment_call(
         return Unknown(("an environment variable",))
     if method == "setdefault":
         script.set_environment(name, default)
+    if method == "pop":
+        script.take_back(name)
     nothing = default is None and (len(arguments) > 1 or "default" in keywords) and method != "setdefault"
     if nothing and script.given.is_default and not ARCH_NAME.search(name) and script.given.value(name) is None:
         return None

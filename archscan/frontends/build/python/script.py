@@ -87,6 +87,8 @@ class Script:
     extensions: list[Extension] = field(default_factory=list)
     environment: dict[int, str] = field(default_factory=dict)  # offset of a default -> the variable that overrides it
     set_here: list[tuple[str, Value]] = field(default_factory=list)  # environment variables that the script sets
+    set_at: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # by name: calls before, conditions
+    calls_out: int = 0  # calls so far of what stands outside of the script
     refusals: list[Refusal] = field(default_factory=list)
     looked_in: list[tuple[int, int]] = field(default_factory=list)
     by_release: bool = False  # the condition that is looked at compares with the release of the toolkit
@@ -154,8 +156,13 @@ class Script:
             items.add([], names_in(more))
 
     def versioned(self, name: str, value: Value) -> Value:
-        """The release of the toolkit where a name says so and nothing is known: `cuda_version = get_version()`."""
-        return self.toolkit(name) if isinstance(value, Unknown | Opaque) and self.is_toolkit(name) else value
+        """The release of the toolkit where a name says so and nothing is known: `cuda_version = get_version()`.
+
+        A function that gives None where there is no toolkit is taken for one that finds it.
+        """
+        ways = [one for one in value.values if one is not None] if isinstance(value, Either) else [value]
+        is_open = all(isinstance(one, Unknown | Opaque) for one in ways)
+        return self.toolkit(name) if is_open and self.is_toolkit(name) else value
 
     def is_toolkit(self, name: str) -> bool:
         match = _TOOLKIT.fullmatch(name.rpartition(".")[2])
@@ -171,6 +178,17 @@ class Script:
 
     def set_environment(self, name: str, value: Value) -> None:
         self.set_here.append((name, self.conditioned(value)))
+        self.set_at[name] = self.calls_out, self.asked
+
+    def take_back(self, name: str) -> None:
+        """Takes an environment variable away: it was never set for a build where nothing was called with it.
+
+        Not where it may stay: it goes under a condition that it was not set under.
+        """
+        calls, asked = self.set_at.pop(name, (-1, ()))
+        told = {part for one in asked for part in (one, *(one.split(" and ") if " or " not in one else ()))}
+        if calls == self.calls_out and told.issuperset(self.asked):
+            del self.set_here[max(i for i, (known, _) in enumerate(self.set_here) if known == name)]
 
     def offset(self, node: ast.AST) -> int:
         return self.starts[getattr(node, "lineno", 1) - 1] + getattr(node, "col_offset", 0)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from archscan.frontends.build.python.operators import binary
 from archscan.frontends.build.python.script import Frame, Leaves, Refusal, Script, name_of
 from archscan.frontends.build.python.storing import iterated, store
-from archscan.frontends.build.python.values import Function, Items, Opaque, Value, either
+from archscan.frontends.build.python.values import Function, Items, Opaque, Str, Value, either
 from archscan.frontends.build.traced import readable
 
 
@@ -152,6 +152,15 @@ def with_(script: Script, node: ast.With | ast.AsyncWith, frame: dict[str, Value
     script.body(node.body, frame)
 
 
+def delete(script: Script, node: ast.Delete, frame: dict[str, Value]) -> None:
+    """`del os.environ["NAME"]`; of other names and entries nothing is forgotten."""
+    for target in node.targets:
+        if isinstance(target, ast.Subscript):
+            holder, key = script.value(target.value, frame), script.value(target.slice, frame)
+            if isinstance(holder, Opaque) and holder.name.endswith("environ") and isinstance(key, Str):
+                script.take_back(key.known or "")
+
+
 def define(script: Script, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: dict[str, Value]) -> None:
     frame[node.name] = Function(node, frame)
 
@@ -220,6 +229,7 @@ STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
     ast.Raise: raise_,
     ast.Break: break_,
     ast.Continue: break_,
+    ast.Delete: delete,
     ast.Import: import_,
     ast.ImportFrom: import_,
 }
