@@ -9,11 +9,14 @@ from __future__ import annotations
 import random
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuda_scan import catalog, scan
 
+from archscan.model.facts import FileFacts
+from archscan.model.settings import ScanSettings
 from archscan.model.target import Target
 
 MARK = "@mark@"  # + file + line, on a line of its own behind each directive
@@ -187,27 +190,44 @@ class Verdicts:
 
 
 def compare(seed: int, folder: Path, preprocessor: str, runs: int, verdicts: Verdicts) -> None:
-    """Adds up how the gates of one project fare against some runs of the preprocessor."""
+    """Adds up how the gates of one project fare against some runs of the preprocessor: without a word of the flags of
+    the run, and once where every other flag is told, by -D or -U.
+    """
     made = project(seed)
     for name, text in made.files.items():
         (folder / name).write_text(marked(name, text))
-    facts = scan(dict(made.files))
+    untold = scan(dict(made.files))
     universe = catalog().universe
     rng = random.Random(seed)
-    for _ in range(runs):
+    for run in range(runs):
         target = universe.by_name[rng.choice(TARGETS)]
-        given = [f"-D{n}={rng.choice((0, 1, 2, 1000))}" for n in made.flags if rng.random() < 0.4]
-        live = live_marks(folder, [*defines(target), *given], preprocessor)
-        for name, found in facts.items():
-            if (name, 0) not in live:
-                continue  # not read at all
-            for gate in found.gates:
-                for arm in gate.arms:
-                    word = arm.truth.word(universe.bit(target))
-                    if word == "unknown":
-                        verdicts.unknown += 1
-                    elif (word == "yes") == ((name, arm.place.line) in live):
-                        verdicts.right += 1
-                    else:
-                        told = f"seed {seed} {name}:{arm.place.line} {arm.condition!r} told {word}"
-                        verdicts.wrong.append(f"{told} on {target.name} with {' '.join(given)} via {arm.via.value}")
+        given = {n: str(rng.choice((0, 1, 2, 1000))) for n in made.flags if rng.random() < 0.4}
+        options = [f"-D{n}={value}" for n, value in given.items()]
+        live = live_marks(folder, [*defines(target), *options], preprocessor)
+        about = f"seed {seed} on {target.name} with {' '.join(options)}"
+        bit = universe.bit(target)
+        _count(untold, live, bit, about, verdicts)
+        if run == 0:
+            told = made.flags[rng.randint(0, 1) :: 2]
+            settings = ScanSettings(
+                layers=frozenset({"preprocessor"}),
+                defines=tuple((n, given[n]) for n in told if n in given),
+                undefines=tuple(n for n in told if n not in given),
+            )
+            _count(scan(dict(made.files), settings), live, bit, f"{about}, told {told}", verdicts)
+
+
+def _count(
+    facts: Mapping[str, FileFacts], live: set[tuple[str, int]], bit: int, about: str, verdicts: Verdicts
+) -> None:
+    """Adds up which arms are live on one target as told, in the files that are read at all."""
+    for name, found in facts.items():
+        for arm in (arm for gate in found.gates for arm in gate.arms if (name, 0) in live):
+            word = arm.truth.word(bit)
+            if word == "unknown":
+                verdicts.unknown += 1
+            elif (word == "yes") == ((name, arm.place.line) in live):
+                verdicts.right += 1
+            else:
+                told = f"{name}:{arm.place.line} {arm.condition!r} told {word} via {arm.via.value}"
+                verdicts.wrong.append(f"{about}: {told}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from cuda_scan import catalog, facts, gates, scan, words
 
@@ -123,6 +125,15 @@ def test_unknown_build_flags_are_named_and_assumed_met() -> None:
     assert gate.arms[0].assumed.yes and not gate.arms[0].assumed.yes & gate.arms[0].truth.no
     settled = facts(text, settings=ScanSettings(defines=(("USE_FP8", "1"),), undefines=("IS_MLA",)))
     assert words(settled.gates[0].arms[0], "sm_80", "sm_90") == "ny"
+
+
+@pytest.mark.parametrize(("above", "sm_90"), [("#define WIDE 1\n", "y"), ("", "n"), ("#undef WIDE\n", "n")])
+@pytest.mark.parametrize("given", [{"undefines": ("WIDE",)}, {"defines": (("WIDE", "0"),)}])
+def test_a_macro_of_the_command_line_is_only_what_it_is_first(above: str, sm_90: str, given: dict[str, Any]) -> None:
+    asking = "#if WIDE && __CUDA_ARCH__ >= 900\n a();\n#endif\n"
+    files = {"a.cu": f'#undef WIDE\n{above}#include "wide.cuh"\n', "wide.cuh": asking}
+    (gate,) = scan(files, ScanSettings(layers=frozenset({"preprocessor"}), **given))["wide.cuh"].gates
+    assert words(gate.arms[0], "sm_89", "sm_90") == f"n{sm_90}"
 
 
 def test_an_assumed_ladder_stays_consistent() -> None:

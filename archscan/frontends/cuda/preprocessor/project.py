@@ -54,9 +54,9 @@ class MacroTable:
 
         def base(name: str) -> tuple[State, Via]:
             settled = compiler.state(name)
-            if settled is not None:
+            if settled is not None and (name not in self.definers or compiler.overrides(name)):
                 return settled, Via.FILE
-            state, start = entry.get(name), self._start(path, name, compiler)
+            state, start = entry.get(name), settled or self._start(path, name, compiler)
             if state is None or state is start:
                 return start, Via.FILE
             return state, self.via(path, name)
