@@ -99,12 +99,13 @@ def _findings(path: Path, case: dict[str, Any], target: str, catalog: Catalog) -
     beside = [path.parent / e["pair_with_file"] for e in case["findings"] if "pair_with_file" in e]
     with tempfile.TemporaryDirectory() as folder:
         placed = Path(folder) / case.get("place_as", path.name)
+        placed.parent.mkdir(parents=True, exist_ok=True)
         for source, name in ((path, placed.name), *((b, b.name) for b in beside)):
             shutil.copyfile(source, placed.parent / name)
         facts = scan([folder], catalog, ScanSettings(defines=defines, include_vendored=True, use_cache=False))
         selection = select(target, catalog)
         found = report(facts, selection, catalog, JudgeSettings(include_vendored=True)).findings
-    return [f for f in found if f.path == placed.name]
+    return [f for f in found if f.path == placed.relative_to(folder).as_posix()]
 
 
 def _same_place(expected: dict[str, Any], finding: Finding) -> bool:
