@@ -208,3 +208,22 @@ def test_who_is_told_no_is_refused(statement: str, tmp_path: Path) -> None:
     text = TOLD.replace("STATEMENT", statement)
     assert lines(tmp_path, "can.py", text, "sm_103") == []
     assert lines(tmp_path, "can.py", text, "sm_120") == [5]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "advice"),
+    [
+        ("gemm(q, 128, stages=4)", "gemm(q, 64, stages=2)", "widen-needs-tuning"),
+        ("[C(128, w=8), C(256, w=8)]", "[C(64, w=4)]", "widen-needs-tuning"),  # however many of them
+        ("gemm(q, 128, stages=4)", "plain(q, 64, stages=2)", "investigate"),
+        ("gemm(q, 90)", "gemm(q, 80)", "investigate"),  # 90 is one of those let in: other code
+        ("attend(q, version=3)", "attend(q, version=2)", "investigate"),
+        ('gemm(q, "tile_4")', 'gemm(q, "tile_2")', "investigate"),
+    ],
+)
+def test_the_same_code_with_other_numbers_is_tuning(one: str, other: str, advice: str, tmp_path: Path) -> None:
+    asked = "import torch\n\ndef f(q):\n    if torch.cuda.get_device_capability() in [(9, 0), (10, 0)]:\n"
+    text = f"{asked}        return {one}\n    return {other}\n"
+    (finding,) = found(tmp_path, "a.py", text, "sm_120")
+    assert finding.advice.value == advice
+    assert (finding.consequence.value == "degraded_tuning") == (advice == "widen-needs-tuning")

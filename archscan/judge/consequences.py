@@ -215,6 +215,7 @@ def _of_fallback(case: Case) -> Consequence:
         return Consequence.SLOW_FALLBACK  # without a row it is not done at all
     picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
     numbers = are_numbers(value) and are_numbers(missed) and not _numbers_ways(case)
+    numbers = numbers or same_but_for_numbers(case, value, missed)
     if (case.gate.kind is Kind.TABLE and not picks_name) or numbers:
         return Consequence.DEGRADED_TUNING
     return Consequence.SLOW_FALLBACK
@@ -278,6 +279,24 @@ def are_numbers(value: str | None) -> bool:
     text = re.sub(r"^\w+=(?!=)|^\w+(?:::\w+)*(?=[({])", "", value)
     named = _QUOTED.search(text) is not None  # "fa3" would pass for a hexadecimal number
     return not named and bool(_NUMBERS.match(text)) and any(c.isdigit() for c in text)
+
+
+_NUMBER = re.compile(r"(?<![\w.\"'])\d[\w.]*(?![\w.\"'])")
+_WAY_BY_NUMBER = re.compile(rf"(?:{_WAYS.pattern})\w*[\"']?\s*[=:]\s*#", re.I)
+_AGAIN = re.compile(r"([\w.]+\((?:[^()]|\([^()]*\))*\))(?:,\s*\1)+")  # as the elements of a list are made
+
+
+def same_but_for_numbers(case: Case, one: str | None, other: str | None) -> bool:
+    """Whether two values are the same code with other numbers: `gemm<128, 4>(x)` and `gemm<64, 2>(x)`.
+
+    Numbers of chips, or behind a name that says that a way is chosen, tell other code.
+    """
+    shape, their_shape = (_AGAIN.sub(r"\1", _NUMBER.sub("#", value or "")) for value in (one, other))
+    if shape != their_shape or "(" not in shape or _WAY_BY_NUMBER.search(shape):
+        return False
+    differing = {*_NUMBER.findall(one or "")} ^ {*_NUMBER.findall(other or "")}
+    chips = {name.strip("smaf_") for name in case.admits}
+    return bool(differing) and not differing & {*chips, *(f"{chip}0" for chip in chips)}
 
 
 def _is_literal(value: str | None) -> bool:

@@ -7,7 +7,7 @@ import re
 
 from archscan.judge.branches import NO_ANSWER
 from archscan.judge.cases import Case
-from archscan.judge.consequences import are_numbers, names_images
+from archscan.judge.consequences import are_numbers, names_images, same_but_for_numbers
 from archscan.judge.verdicts import Why
 from archscan.model.facts import Origin
 from archscan.model.finding import Consequence, Intent, Problem
@@ -78,7 +78,8 @@ def _is_padding(case: Case) -> bool:
 
 def picks_numbers(case: Case) -> bool:
     """Whether both sides pick numbers for the same code: tiles, stages, bounds."""
-    return are_numbers(case.gets.value) and are_numbers(_missed(case).value)
+    ours, theirs = case.gets.value, _missed(case).value
+    return (are_numbers(ours) and are_numbers(theirs)) or same_but_for_numbers(case, ours, theirs)
 
 
 def _missed(case: Case) -> Effect:
