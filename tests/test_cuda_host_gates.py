@@ -95,6 +95,38 @@ def test_a_chosen_number_is_no_capability() -> None:
     assert [g.place.line for g in gates(code)] == [2]
 
 
+BITS = """\
+constexpr unsigned kMajors = (1u << 9) | (1u << 10);
+void f(D prop) {
+  if (CONDITION) { g(); } else { h(); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(kMajors >> prop.major) & 1u",
+        "((kMajors >> prop.major) & 1u) != 0",
+        "kMajors & (1u << prop.major)",
+        "(prop.major == 9) != (prop.major == 10)",
+        "(prop.major == 9 || prop.major == 10) == true",
+    ],
+)
+def test_bits_and_answers_are_asked_for(condition: str) -> None:
+    assert admits(gate(BITS.replace("CONDITION", condition)).arms[0]) == {90, 100, 101, 103, 107}
+
+
+@pytest.mark.parametrize(("value", "lines"), [("(0x600 >> prop.major) & 1", [2]), ("(prop.major + 7) & 1", [])])
+def test_a_bit_is_returned_as_a_truth(value: str, lines: list[int]) -> None:
+    assert [g.place.line for g in gates(f"bool f(D prop) {{\n  return {value};\n}}\n")] == lines
+
+
+def test_a_chosen_number_is_no_answer() -> None:
+    code = "void f(int sm) {\n  int tile = sm >= 90 ? 8 : 1;\n  if ((tile & 7) != 0) g();\n}\n"
+    assert [g.place.line for g in gates(code)] == [2]
+
+
 # TensorRT-LLM style: helper, member, check macros, constants
 
 

@@ -261,7 +261,10 @@ class Evaluator(Truths):
         if len(args) == 2:
             if (alike := self._alike(expr, args, scope)) is not None:
                 return alike
-            if expr.name in _COMPARISONS and any(self.is_choice(a) for a in args):
+            asked = zip(sides, args, strict=True)
+            if expr.name in _COMPARISONS and any(
+                self.is_choice(a) and not (is_boolean(e) or is_bit(e)) for e, a in asked
+            ):
                 return unknown(expr.text)
             found = operate(expr.name, args[0], args[1])
             if found is not None and (found.cases or not found.basis.arch):
@@ -489,6 +492,13 @@ def is_boolean(expr: Expr) -> bool:
     if expr.op is Op.CHOICE:
         return all(is_boolean(arm) for arm in expr.args[1:])
     return expr.op in (Op.BINARY, Op.UNARY) and expr.name in BOOLEAN
+
+
+def is_bit(expr: Expr) -> bool:
+    """Whether an expression asks for a bit by its number: `(majors >> major) & 1`, `majors & (1 << major)`."""
+    if expr.op is not Op.BINARY or expr.name != "&":
+        return False
+    return any(part.op is Op.BINARY and part.name in ("<<", ">>") for part in parts(expr))
 
 
 def _is_flag(expr: Expr, function: Function | None) -> bool:

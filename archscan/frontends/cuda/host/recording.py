@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from archscan.analysis.decisions import About, Rest, decided, listed
 from archscan.frontends.cuda.host import values
-from archscan.frontends.cuda.host.evaluation import MEMBERSHIP, Evaluator, is_boolean
+from archscan.frontends.cuda.host.evaluation import MEMBERSHIP, Evaluator, is_bit, is_boolean
 from archscan.frontends.cuda.host.flow import option_verdicts
 from archscan.frontends.cuda.host.names import is_check
 from archscan.frontends.cuda.host.syntax import (
@@ -154,7 +154,7 @@ class GateRecorder:
         expr = statement.value
         if expr is None:
             return
-        boolean = is_boolean(expr)
+        boolean = is_boolean(expr) or is_bit(expr)
         if not boolean and not (expr.op is Op.CALL and (expr.name in self.predicates or expr.name in MEMBERSHIP)):
             self.expression(expr, scope, live)
             return
