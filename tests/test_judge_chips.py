@@ -318,3 +318,20 @@ def test_a_comment_above_a_function_that_only_answers(
 ) -> None:
     text = f"{above}\nbool has_kernels(int cc) {{\n{between}  return cc / 10 == 9;\n}}\n"
     assert _only(tmp_path, "answer.cpp", text, "sm_120")[0] == consequence
+
+
+@pytest.mark.parametrize(("end", "consequence"), [("} else", "slow_fallback"), ("}", "silent_noop")])
+def test_what_follows_an_open_else_is_what_the_others_do(end: str, consequence: str, tmp_path: Path) -> None:
+    text = f"""\
+__device__ void store(long* to, long what, bool early) {{
+#if __CUDA_ARCH__ >= 1000
+  if (early) {{
+    write_early(to, what);
+  {end}
+#endif
+  {{
+    *to = what;
+  }}
+}}
+"""
+    assert _only(tmp_path, "store.cuh", text, "sm_90")[0] == consequence

@@ -19,6 +19,7 @@ from archscan.frontends.cuda.preprocessor.walk import Stop
 from archscan.model.gate import Does, Effect, FeatureUse, Place
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/|^[ \t]*\*[^\n]*", re.S | re.M)
+_BEFORE_ELSE = re.compile(rb"(?<=[};\s])else\s*\Z")
 _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.M)
 _LINES_INSIDE = 4
 _REPEATED = 1024  # bytes: longer bodies are hardly ever equal
@@ -52,6 +53,7 @@ class BodyFacts:
     calls: tuple[str, ...]
     defines: tuple[str, ...]  # macros that it defines
     named: tuple[Named, ...] | None = None  # everything it calls and every instruction; None = not looked
+    is_before_else: bool = False  # it ends in `else`: what follows the conditional is what everybody else does
     is_named_only: bool = False  # no function, call or instruction: types are named, which is no use of them
 
 
@@ -99,6 +101,7 @@ def body_facts(place: Place, lines: Lines, recogniser: Recogniser | None, is_own
         defines=_defines(code),
         named=tuple(one._replace(line=one.line + place.line - 1) for one in named(raw)),
         is_named_only=b"(" not in code and b"{" not in code,
+        is_before_else=_BEFORE_ELSE.search(code) is not None,
     )
 
 

@@ -212,7 +212,8 @@ class _Maker:
             self._arm(arm, reading, truth(arm.own, self.evaluator.everything), found, lines, words)
             for arm, reading, found in zip(chain.arms, self._readings(a.when for a in chain.arms), facts, strict=True)
         )
-        rest = Rest(Effect(Does.WORK, chain.arms[-1].end.line), behind) if behind else Rest()
+        instead = behind or (len(facts) == 1 and facts[0].body.is_before_else)
+        rest = Rest(Effect(Does.WORK, chain.arms[-1].end.line), behind) if instead else Rest()
         types = tuple(
             (f"named:{i}", "types") for i, one in enumerate(facts) if one.body.features and one.body.is_named_only
         )
