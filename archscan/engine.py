@@ -6,7 +6,7 @@ import contextlib
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from archscan.cache import Cache, Snapshot, combined, default_directory
@@ -35,16 +35,32 @@ class Totals:
     files_read: int
 
 
+@dataclass(slots=True)
+class Workings:
+    """What a scan read and linked on the way to the facts, for those who evaluate edits of the same files.
+
+    It is empty where the facts came from the cache, whole: then the cache has the indexes too.
+    """
+
+    discovery: Discovery | None = None
+    indexed: Sequence[Indexed] = ()
+    projects: Mapping[str, Any] = field(default_factory=dict)  # by the front end's name; those that were linked again
+
+
 def run(
     discovery: Discovery,
     context: Context,
     overlay: Mapping[str, bytes] | None = None,
     mapper: Mapper | None = None,
     watch: Watch | None = None,
+    workings: Workings | None = None,
 ) -> Facts:
-    """The facts of every file found. `overlay` has bytes that stand for a file's own and are never cached."""
+    """The facts of every file found. `overlay` has bytes that stand for a file's own and are never cached.
+
+    `workings` is filled with what was read and linked, which is dropped otherwise.
+    """
     found = listing(discovery) if context.settings.use_cache and not overlay else ""
-    return replace(_run(discovery, context, overlay or {}, mapper, watch), listing=found)
+    return replace(_run(discovery, context, overlay or {}, mapper, watch, workings), listing=found)
 
 
 def indexes(discovery: Discovery, context: Context) -> list[Indexed]:
@@ -63,14 +79,18 @@ def indexes(discovery: Discovery, context: Context) -> list[Indexed]:
 
 
 def linker(
-    discovery: Discovery, context: Context, indexed: Sequence[Indexed]
+    discovery: Discovery, context: Context, indexed: Sequence[Indexed], projects: Mapping[str, Any]
 ) -> Callable[[FrontEnd, Mapping[str, Any]], Any]:
-    """A function that links the indexes of these files, by what linking the tree left in the cache."""
+    """A function that links the indexes of these files: what is linked of them, by front end, or by what linking the
+    tree left in the cache.
+    """
     from archscan import steps
 
     contents = {one.path: steps.stands_for(one) for one in indexed}
 
     def link(end: FrontEnd, indexes: Mapping[str, Any]) -> Any:
+        if end.name in projects:
+            return projects[end.name]
         relink = getattr(end, "relink", None) if context.settings.use_cache else None
         if relink is None:
             return end.link(indexes, context)
@@ -86,6 +106,7 @@ def _run(
     overlay: Mapping[str, bytes],
     mapper: Mapper | None,
     watch: Watch | None,
+    workings: Workings | None,
 ) -> Facts:
     with without_collector():
         cache = None
@@ -94,7 +115,9 @@ def _run(
             known = cache.facts(discovery.sources)
             if known is not None:
                 return _facts(discovery, known)
-        return _facts(discovery, _scanned(discovery.sources, context, overlay, mapper, cache, watch))
+        if workings is not None:
+            workings.discovery = discovery
+        return _facts(discovery, _scanned(discovery.sources, context, overlay, mapper, cache, watch, workings))
 
 
 @contextlib.contextmanager
@@ -116,6 +139,7 @@ def _scanned(
     mapper: Mapper | None,
     cache: Cache | None,
     watch: Watch | None,
+    workings: Workings | None,
 ) -> Snapshot:
     """The facts of these files, as far as possible from the cache; updates the cache."""
     from archscan import steps
@@ -138,6 +162,8 @@ def _scanned(
             said = steps.gates(indexed, context, spread, parts, kept.parts if kept else {}, linked)
             if cache and keeps:
                 cache.keep_linked(said.linked)
+            if workings is not None:
+                workings.indexed, workings.projects = indexed, said.projects
             snapshot = Snapshot(digest, cache.place if cache else "", said.parts, _totals(indexed))
         else:
             snapshot = _moved(kept, indexed) if cache and kept.place != cache.place else kept

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from archscan.catalog.types import Catalog
-from archscan.engine import Watch, run
+from archscan.engine import Watch, Workings, run
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Facts
 from archscan.model.finding import Finding
@@ -30,15 +30,17 @@ def scan(
     overlay: Mapping[str, bytes] | None = None,
     mapper: Mapper | None = None,
     watch: Watch | None = None,
+    workings: Workings | None = None,
 ) -> Facts:
     """Everything the code under `paths` says about architectures, for any target.
 
     `mapper` is the executor that spreads the work: by default processes on this machine, else anything with the `map`
     of concurrent.futures, such as Dask's `client.get_executor()`. `watch` is told now and then how many files of how
-    many are read. Raises archscan.errors.UserError if there is nothing to scan.
+    many are read. `workings` is filled with what fixes can be proven by. Raises archscan.errors.UserError if there is
+    nothing to scan.
     """
     discovery = discover(paths, settings, vendored_trees(catalog.packages))
-    facts = run(discovery, Context(catalog, settings), overlay, mapper, watch)
+    facts = run(discovery, Context(catalog, settings), overlay, mapper, watch, workings)
     if not discovery.libraries:
         return facts
     from archscan.libraries import with_libraries

@@ -16,6 +16,7 @@ from archscan.outcome import Memory, Outcome
 
 if TYPE_CHECKING:  # what a run from memory does without is imported where it is needed
     from archscan.catalog.types import Catalog
+    from archscan.engine import Workings
     from archscan.model.facts import Facts
     from archscan.model.report import Report
     from archscan.model.settings import JudgeSettings
@@ -48,7 +49,8 @@ def _run_once(given: Mapping[str, Any]) -> int:
     outcome = memory.recall() if memory else None
     if outcome is None:
         catalog = loaded_catalog(settings)
-        report = judged(paths, settings, catalog, focus)
+        workings = _workings(given)
+        report = judged(paths, settings, catalog, focus, workings)
         if given["write_baseline"]:
             return _write_baseline(report, given["write_baseline"])
         report = _without_known(report, settings)
@@ -57,7 +59,7 @@ def _run_once(given: Mapping[str, Any]) -> int:
         if given["add_ignores"]:
             return _add_ignores(report, paths, settings, catalog, given["add_ignores"])
         if _wants_fixes(report, given):
-            report = _with_fixes(report, paths, settings, catalog)
+            report = _with_fixes(report, paths, settings, catalog, workings)
         outcome = _outcome(report, given, settings, catalog)
         if memory:
             memory.keep(report.facts.listing, outcome)
@@ -204,14 +206,20 @@ def loaded_catalog(settings: Settings) -> Catalog:
     return with_evidence(catalog, [Path(file) for file in settings["evidence"]]) if settings["evidence"] else catalog
 
 
-def judged(paths: Sequence[str], settings: Settings, catalog: Catalog, focus: tuple[str, ...] = ()) -> Report:
-    """The report for the target that the settings name, with chains."""
+def judged(
+    paths: Sequence[str],
+    settings: Settings,
+    catalog: Catalog,
+    focus: tuple[str, ...] = (),
+    workings: Workings | None = None,
+) -> Report:
+    """The report for the target that the settings name, with chains. `workings` is filled by the scan."""
     from archscan import pipeline
 
     selection = selected(settings, catalog)
     judging = _judging(settings, catalog, focus)
     _check_context(settings["context"], catalog)
-    facts = scanned(paths, settings, catalog)
+    facts = scanned(paths, settings, catalog, workings)
     code = _code(paths, facts, settings, catalog)
     facts = pipeline.with_kernels(facts, selection, catalog, settings.scan(), judging)
     return pipeline.report(facts, selection, catalog, judging, code)
@@ -268,13 +276,13 @@ def selected(settings: Settings, catalog: Catalog) -> Selection:
     return select(settings["target"], catalog, settings["against"])
 
 
-def scanned(paths: Sequence[str], settings: Settings, catalog: Catalog) -> Facts:
+def scanned(paths: Sequence[str], settings: Settings, catalog: Catalog, workings: Workings | None = None) -> Facts:
     """The facts, with a progress bar on standard error where a person waits at a terminal."""
     from archscan import pipeline
     from archscan.progress import progress
 
     with progress(sys.stderr) as watch:
-        return pipeline.scan(paths, catalog, settings.scan(), watch=watch)
+        return pipeline.scan(paths, catalog, settings.scan(), watch=watch, workings=workings)
 
 
 def rules_named(names: Sequence[str], catalog: Catalog) -> frozenset[str]:
@@ -362,27 +370,37 @@ def _add_ignores(report: Report, paths: Sequence[str], settings: Settings, catal
 _FIXES_UNASKED = 40  # candidates; each proof evaluates its file again, which takes about a tenth of a second
 
 
+def _workings(given: Mapping[str, Any]) -> Workings | None:
+    """Where the scan puts what fixes are proven by, if any may have to be."""
+    from archscan.engine import Workings
+
+    return Workings() if given["fixes"] or (given["fixes"] is None and _carries_fixes(given)) else None
+
+
+def _carries_fixes(given: Mapping[str, Any]) -> bool:
+    """Whether fixes are in the report unasked, where there are few candidates."""
+    return given["format_"] in ("json", "jsonl", "sarif", "html") and "-" not in given["paths"]
+
+
 def _wants_fixes(report: Report, given: Mapping[str, Any]) -> bool:
     """Whether to prove fixes: as asked, else where the format carries them and there are few candidates."""
-    if (
-        given["fixes"] is not None
-        or given["format_"] not in ("json", "jsonl", "sarif", "html")
-        or "-" in given["paths"]
-    ):
+    if given["fixes"] is not None or not _carries_fixes(given):
         return bool(given["fixes"])
     from archscan.fixing.plan import never_fixed
 
     return 0 < sum(not never_fixed(finding) for finding in report.findings) <= _FIXES_UNASKED
 
 
-def _with_fixes(report: Report, paths: Sequence[str], settings: Settings, catalog: Catalog) -> Report:
+def _with_fixes(
+    report: Report, paths: Sequence[str], settings: Settings, catalog: Catalog, workings: Workings | None
+) -> Report:
     """The report with a proven fix at every finding that has one; each proof evaluates the project again."""
     from dataclasses import replace
 
     from archscan.fixing.commands import workbench
     from archscan.fixing.plan import fixes
 
-    bench = workbench(paths, catalog, settings.scan())
+    bench = workbench(paths, catalog, settings.scan(), workings)
     made = fixes(report.findings, report.selection, catalog, bench)
     return replace(report, findings=tuple(replace(finding, fix=fix) for finding, fix in made))
 

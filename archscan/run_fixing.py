@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from archscan.config import nearest_hint
+from archscan.engine import Workings
 from archscan.errors import UserError
 from archscan.fixing import commands
 from archscan.fixing.commands import FixOutcome
@@ -44,9 +45,10 @@ def run_fix(given: Mapping[str, Any]) -> int:
     settings = effective(given_scan, paths)
     catalog = loaded_catalog(settings)
     given = {**given, "rule": rules_named(split(given["rule"]), catalog)}
-    report = judged(paths, settings, catalog)
+    workings = Workings()
+    report = judged(paths, settings, catalog, workings=workings)
     _check_paths(given["path"], report)
-    bench = commands.workbench(paths, catalog, settings.scan())
+    bench = commands.workbench(paths, catalog, settings.scan(), workings)
     outcome = commands.fix(report, catalog, bench, _options(given, report), given["verify"])
     if given["on_gpu"]:
         _on_gpu(outcome, paths, given, report)

@@ -93,10 +93,13 @@ def index(
 
 
 class Said(NamedTuple):
-    """What front ends say of a tree, and what each keeps of linking it if it was linked again, by their names."""
+    """What front ends say of a tree, what each keeps of linking it if it was linked again, and what was linked, by
+    their names. Nothing is there of a project that could not be linked whole.
+    """
 
     parts: dict[str, Part]
     linked: dict[str, object]
+    projects: dict[str, Any]
 
 
 def gates(
@@ -126,7 +129,8 @@ def gates(
     projects = {one.end.name: _linked(one, context, mapper, linked) for one in due if one.end.joins}
     for one, (files, bases) in zip(due, _gates(due, projects, context, mapper, parts), strict=True):
         found[one.end.name] = replace(found[one.end.name], files=files, bases=bases)
-    return Said(found, {name: project.kept for name, project in projects.items() if project.kept is not None})
+    kept_of = {name: project.kept for name, project in projects.items() if project.kept is not None}
+    return Said(found, kept_of, {name: project.project for name, project in projects.items() if not project.failed})
 
 
 def _quicken(files: Sequence[object]) -> None:

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from archscan.catalog.types import Catalog
-from archscan.engine import indexes, linker
+from archscan.engine import Workings, indexes, linker
 from archscan.errors import UserError
 from archscan.fixing.apply import Change, apply, revert
 from archscan.fixing.caches import FoundCache, clear, found_caches, known_caches
@@ -53,20 +55,27 @@ class FixOutcome:
         return int(waiting or any(held.flag for held in self.plan.held_back))
 
 
-def workbench(paths: Sequence[str], catalog: Catalog, settings: ScanSettings) -> Workbench:
-    """The project under `paths`, indexed for proofs."""
-    discovery = discover(paths, settings)
+def workbench(
+    paths: Sequence[str], catalog: Catalog, settings: ScanSettings, workings: Workings | None = None
+) -> Workbench:
+    """The project under `paths`, indexed for proofs: by what a scan of it left, as far as it did."""
+    left = workings or Workings()
+    discovery = left.discovery or discover(paths, settings)
     context = Context(catalog, settings)
-    found = indexes(discovery, context)
+    found = left.indexed or indexes(discovery, context)
     indexed = (
-        (one.path, name, located(plain(blob), one.outcome.disk))
+        (one.path, name, partial(_unpacked, blob, one.outcome.disk))
         for one in found
         if isinstance(one.outcome, Source)
         for name, blob in one.indexes
     )
-    return Workbench(
-        front_ends(settings.layers), discovery.sources, context, indexed, linker(discovery, context, found)
-    )
+    link = linker(discovery, context, found, left.projects)
+    return Workbench(front_ends(settings.layers), discovery.sources, context, indexed, link)
+
+
+def _unpacked(blob: bytes, disk: str) -> Any:
+    """The index of a file that lies there."""
+    return located(plain(blob), disk)
 
 
 def fix(report: Report, catalog: Catalog, bench: Workbench, options: FixOptions, check: bool = False) -> FixOutcome:

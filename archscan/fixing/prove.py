@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import and_, or_
@@ -39,11 +39,11 @@ class Workbench:
         front_ends: Sequence[FrontEnd],
         unread: Sequence[Unread],
         context: Context,
-        indexed: Iterable[tuple[str, str, Any]] | None = None,
+        indexed: Iterable[tuple[str, str, Callable[[], Any]]] | None = None,
         link: Link | None = None,
     ) -> None:
-        """`indexed`: (path, front end's name, index) of every file, where a scan has made them already; `link` links
-        them as they are.
+        """`indexed`: (path, front end's name, what returns the index) of every file, where a scan has made them
+        already; `link` links them as they are.
         """
         self.context = context
         self._unread = {one.path: one for one in unread}
@@ -57,7 +57,7 @@ class Workbench:
             else:
                 benches = {bench.front_end.name: bench for bench in self._benches}
                 for path, name, index in indexed:
-                    benches[name].indexes[path] = index
+                    benches[name].indexes.add(path, index)
         self._read: dict[str, Source] = {}
 
     def source(self, path: str) -> Source:
@@ -115,13 +115,39 @@ _State = frozenset[tuple[str, bytes]]  # edited files with their contents
 _MOST_STATES = 256  # edited files of which the facts are kept
 
 
+class _Indexes(Mapping[str, Any]):
+    """Indexes by path, each unpacked when it is first asked for: few proofs ask for those of all files."""
+
+    def __init__(self) -> None:
+        self._packed: dict[str, Callable[[], Any]] = {}
+        self._unpacked: dict[str, Any] = {}
+
+    def add(self, path: str, packed: Callable[[], Any]) -> None:
+        """Takes in what returns the index of a file."""
+        self._packed[path] = packed
+
+    def __getitem__(self, path: str) -> Any:
+        if path not in self._unpacked:
+            self._unpacked[path] = self._packed[path]()
+        return self._unpacked[path]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._packed
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
 class _Bench:
     """What one front end says of the project, with other bytes in place of some files; remembered by these bytes."""
 
     def __init__(self, front_end: FrontEnd, context: Context, link: Link | None) -> None:
         self.front_end = front_end
         self._link = link
-        self.indexes: dict[str, Any] = {}  # of the files as they are
+        self.indexes = _Indexes()  # of the files as they are
         self._context = context
         self._before: dict[str, FileFacts] = {}
         self._after: dict[tuple[str, _State], FileFacts] = {}
@@ -132,7 +158,7 @@ class _Bench:
         """Takes a file in, unless it is of no interest."""
         index = self._index(source)
         if index is not None:
-            self.indexes[source.path] = index
+            self.indexes.add(source.path, lambda: index)
 
     def settle(self) -> None:
         """Derives the facts of all files as they are."""
