@@ -43,9 +43,15 @@ def run_probe(given: Mapping[str, Any]) -> int:
         return _compile_only(probes, given, catalog)
     found = [_on_gpu(device, probes, given, catalog) for device in _devices(given)]
     if given["json_"]:
-        text = json.dumps(document(found, datetime.date.today().isoformat()), indent=1, ensure_ascii=False)
-        write(text + "\n", given["json_"])
+        write(_dumped(**document(found, datetime.date.today().isoformat())), given["json_"])
     return 0
+
+
+def _dumped(**parts: Any) -> str:
+    """A document of this command as text, its version first."""
+    from archscan.reporting.json_format import SCHEMA_VERSION
+
+    return json.dumps({"schema_version": SCHEMA_VERSION, **parts}, indent=1, ensure_ascii=False) + "\n"
 
 
 def checked(catalog: Catalog, root: Path | None = None) -> tuple[Probe, ...]:
@@ -119,8 +125,7 @@ def _compile_only(probes: Sequence[Probe], given: Mapping[str, Any], catalog: Ca
     seen = [t for t in targets if any(by_target[t] is not None for by_target in answers.values())]
     differ = [line for probe in probes for line in differing(probe, answers[probe.name], catalog)]
     if given["json_"]:
-        text = json.dumps({"targets": seen, "probes": answers, "differing": differ}, indent=1, ensure_ascii=False)
-        write(text + "\n", given["json_"])
+        write(_dumped(targets=seen, probes=answers, differing=differ), given["json_"])
     write(compiled(answers, differ, seen), None)
     return 1 if differ else 0
 

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+import archscan
 from archscan import cli
 from archscan.catalog import load
 from archscan.catalog.masks import decode
@@ -179,6 +181,20 @@ def test_a_run_is_written_as_evidence(small: None, tmp_path: Path, monkeypatch: 
     assert [result["probe"] for result in gpu["results"]] == ["one", "two"]
     assert [(row["probe"], row["outcome"], row["ratio"]) for row in found["evidence"]] == [("one", "gain", 3.0)]
     compile_measurements(found, CATALOG, "p.json")
+    follows_schema(found)
+    with pytest.raises(UserError, match=r"schema_version 2\.0"):
+        compile_measurements({**found, "schema_version": "2.0"}, CATALOG, "p.json")
+
+
+def follows_schema(found: dict[str, Any]) -> None:
+    """A document is what archscan/schema says, and is not where its version is another or a key is missing."""
+    schema = json.loads((Path(archscan.__file__).parent / "schema" / "probe-1.1.schema.json").read_text("utf-8"))
+    validator = jsonschema.Draft202012Validator(schema)
+    assert next(iter(found)) == "schema_version"
+    validator.validate(found)
+    for key in found:
+        assert not validator.is_valid({k: v for k, v in found.items() if k != key})
+    assert not validator.is_valid({**found, "schema_version": "2.0"})
 
 
 def test_a_measurement_carries_gpu_driver_compiler_clock_and_spread() -> None:
@@ -260,7 +276,9 @@ def test_compile_only_asks_a_process_for_each_probe(monkeypatch: pytest.MonkeyPa
     options = ["probe", "redux", "--compile-only", "-t", "sm_80", "-t", "12.0", "--json", str(tmp_path / "c.json")]
     assert cli.run(options) == 0
     assert "redux: 1 of 1 targets: 80\n1 probes, 1 targets, 0 differing" in capsys.readouterr().out
-    assert json.loads((tmp_path / "c.json").read_text())["probes"]["redux"]["sm_120"] is None
+    found = json.loads((tmp_path / "c.json").read_text())
+    assert found["probes"]["redux"]["sm_120"] is None
+    follows_schema(found)
     assert cli.run(["probe", "redux", "--compile-only", "-t", "sm_70"]) == 2
     assert "they begin with sm_75" in capsys.readouterr().err
 

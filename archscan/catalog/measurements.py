@@ -31,7 +31,9 @@ SUBJECTS = ("collective", "shared-memory", "launch-bounds")
 def compile_measurements(raw: Any, catalog: Catalog, where: str) -> tuple[EvidenceRow, ...]:
     """The measurements of a file, in its order; UserError, with the nearest known word, for what nobody meant."""
     root = mapping(raw, where)
-    check_keys(root, ("evidence", "probe"), where, ("evidence",))
+    check_keys(root, ("schema_version", "evidence", "probe"), where, ("evidence",))
+    if str(root.get("schema_version", "1")).split(".")[0] != "1":
+        raise UserError(f"{where}: schema_version {root['schema_version']} is not one that is known", "known: 1.x")
     entries = sequence(root["evidence"], where)
     if not entries and "probe" not in root:  # a run of `archscan probe` may have found nothing that speaks of a gate
         raise UserError(f"{where}: it holds no measurement", "docs/evidence.md shows one")
