@@ -227,3 +227,19 @@ def test_the_same_code_with_other_numbers_is_tuning(one: str, other: str, advice
     (finding,) = found(tmp_path, "a.py", text, "sm_120")
     assert finding.advice.value == advice
     assert (finding.consequence.value == "degraded_tuning") == (advice == "widen-needs-tuning")
+
+
+OVERLAPPING = """\
+__global__ void second(const float* in, float* out) {
+#if __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  out[threadIdx.x] = in[threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize(("target", "outcome"), [("sm_89", "correct_exclusion"), ("sm_120", "race")])
+def test_kernels_overlap_only_where_a_chip_lets_them(target: str, outcome: str, tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, "a.cu", OVERLAPPING, target)
+    assert (finding.place.line, finding.consequence.value) == (2, outcome)

@@ -6,7 +6,7 @@ import re
 
 from archscan.judge.branches import ENUMERATOR, NO_ANSWER
 from archscan.judge.cases import Case
-from archscan.judge.needs.features import Need
+from archscan.judge.needs.features import Need, Needs
 from archscan.judge.needs.limits import DEFAULT, STATIC, THREADS, constant
 from archscan.judge.verdicts import Why
 from archscan.model.facts import Origin
@@ -109,8 +109,14 @@ def _of_lost(case: Case) -> Consequence:
     if case.gate.note("written"):
         return Consequence.WRONG_RESULT
     if sure and all(_orders(n) or n.feature.group in _HINTS for n in sure):
-        return Consequence.RACE
+        return Consequence.NO_EFFECT if overlaps_nothing(case.needs) else Consequence.RACE
     return Consequence.SILENT_NOOP
+
+
+def overlaps_nothing(needs: Needs) -> bool:
+    """Whether what is lost only orders kernels that overlap, and no launch overlaps on the target."""
+    sure = needs.sure
+    return bool(sure) and all(n.feature.group in _OVERLAP and not n.has for n in sure)
 
 
 def _orders(need: Need) -> bool:

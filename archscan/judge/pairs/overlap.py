@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from archscan.judge.cases import Case, site_gate
+from archscan.judge.consequences import overlaps_nothing
 from archscan.judge.pairs.halves import DEVICE, VANISHES, Half, Pair, Pairing, function_of, mismatch
 from archscan.judge.project import Project, names_in
 from archscan.model.facts import FileFacts, Origin, Site, SiteKind
@@ -30,7 +31,7 @@ def _waits(pairing: Pairing) -> list[Case]:
     """Cases in which a wait for the grids before is compiled out."""
     waits = []
     for case in pairing.shut:
-        if not case.needs.items:
+        if not case.needs.items or overlaps_nothing(case.needs):
             continue
         vanishes = case.gate.layer in DEVICE and case.gets.does in VANISHES
         if vanishes and any(n.feature.group == "griddep-wait" for n in case.needs.sure):
