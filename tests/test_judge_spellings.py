@@ -243,3 +243,38 @@ __global__ void second(const float* in, float* out) {
 def test_kernels_overlap_only_where_a_chip_lets_them(target: str, outcome: str, tmp_path: Path) -> None:
     (finding,) = found(tmp_path, "a.cu", OVERLAPPING, target)
     assert (finding.place.line, finding.consequence.value) == (2, outcome)
+
+
+BACKENDS = """\
+import torch
+
+class Wide:
+    @classmethod
+    def supports(cls, major, minor):
+        return major in (10, 11)
+
+class Plain:
+    @classmethod
+    def supports(cls, major, minor):
+        return True
+
+def choose():
+    asked = ASKED
+    for cls in (Wide, Plain):
+        if cls.supports(GIVEN):
+            return cls()
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "wanted"),
+    [
+        ("torch.cuda.get_device_capability()", "*asked", [6]),
+        ("torch.cuda.get_device_capability()", "major=asked[0], minor=asked[1]", [6]),
+        ("tuple(map(int, torch.__version__.split('.')[:2]))", "*asked", []),  # of a release
+    ],
+)
+def test_halves_are_a_capabilitys_where_a_caller_hands_one_over(
+    asked: str, given: str, wanted: list[int], tmp_path: Path
+) -> None:
+    assert lines(tmp_path, "a.py", BACKENDS.replace("ASKED", asked).replace("GIVEN", given), "sm_120") == wanted

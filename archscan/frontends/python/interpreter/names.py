@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -43,7 +43,7 @@ from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.scopes import Binding, Chain, Scope, arm_blocks, clauses
 from archscan.frontends.python.source.syntax import SCOPES, if_arms, line_of, oneline, text, walk
 from archscan.frontends.python.source.syntax import field as child
-from archscan.frontends.python.source.triggers import is_trigger
+from archscan.frontends.python.source.triggers import is_trigger, occurrences
 from archscan.model.gate import Related, Role
 
 if TYPE_CHECKING:
@@ -100,7 +100,23 @@ def _is_about_chips(frame: Frame) -> bool:
     """Whether the function says that its `major` and `minor` are a capability's: versions and axes have them too."""
     function = frame.scope.body.parent or frame.scope.body
     words = (function.text or b"")[:_LOOKED_AT]
-    return bool(_CHIPS.search(words) or (_MAKERS.search(words) and not _RELEASES.search(words)))
+    if _CHIPS.search(words) or (_MAKERS.search(words) and not _RELEASES.search(words)):
+        return True
+    name = child(function, "name")
+    return name is not None and any(_CHIPS.search(caller) for caller in _callers(frame.module, text(name).encode()))
+
+
+def _callers(module: Module, name: bytes) -> Iterator[bytes]:
+    """The functions of a module that call a name with two halves, or with all that something holds: `f(*cc)`."""
+    for at in occurrences(module.data, name):
+        path = module.descend(at)
+        given = next((child(n, "arguments") for n in reversed(path[-4:]) if n.type == "call"), None)
+        if given is None or at >= given.start_byte:
+            continue
+        halves = any(part.type == "list_splat" or b"major" in (part.text or b"") for part in given.children)
+        function = next((n for n in reversed(path) if n.type == "function_definition"), None)
+        if halves and function is not None:
+            yield (function.text or b"")[:_LOOKED_AT]
 
 
 def _namesake(interpreter: Interpreter, name: str, frame: Frame) -> Value | None:
