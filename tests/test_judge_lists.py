@@ -160,3 +160,43 @@ def test_a_build_flag_needs_what_its_modules_need(tmp_path: Path) -> None:
     found = _found(tmp_path, "sm_120", jit_dot_py=spec, aot_dot_py=aot, **sources)
     assert {f.features for (path, _), f in found.items() if path in ("jit.py", "aot.py")} == {("tcgen05",)}
     assert found["aot.py", 4].advice is Advice.LEAVE
+
+
+WANTED = """\
+import os
+
+KNOWN = LISTED
+
+
+def flags():
+    out = []
+    for cap in os.environ.get("SAMPLER_CUDA_ARCH_LIST", "").split():
+        ASKED
+            ELSEWHERE
+        FLAGS
+    return out
+"""
+_MADE = 'out.append(f"-gencode=arch=compute_{KEY},code=sm_{KEY}")'
+
+
+@pytest.mark.parametrize("target", ["sm_120", "sm_121"])
+@pytest.mark.parametrize(
+    ("asked", "elsewhere", "flags", "outcome"),
+    [
+        ("if cap in KNOWN:", _MADE, "", "load_error"),
+        ("if cap not in KNOWN:", "continue", _MADE, "load_error"),
+        ("if cap not in KNOWN:", "raise ValueError('unknown')", _MADE, "runtime_error"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("listed", "key"), [('["9.0", "12.0"]', "cap.replace('.', '')"), ('{"9.0": "90", "12.0": "120"}', "KNOWN[cap]")]
+)
+def test_flags_that_are_left_out_without_a_word_are_missed(
+    listed: str, key: str, asked: str, elsewhere: str, flags: str, outcome: str, target: str, tmp_path: Path
+) -> None:
+    text = WANTED.replace("LISTED", listed).replace("ASKED", asked).replace("ELSEWHERE", elsewhere)
+    (tmp_path / "flags.py").write_text(text.replace("FLAGS", flags).replace("KEY", key))
+    facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False))
+    findings = report(facts, select(target, CATALOG), CATALOG, JudgeSettings()).findings
+    told = [(f.place.line, f.consequence.value, f.advice.value) for f in findings]
+    assert told == ([(3, outcome, "widen-safe")] if target == "sm_121" else [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from archscan.frontends.build.python.script import Script, is_toolkit_home
 from archscan.frontends.build.python.values import (
@@ -77,16 +77,22 @@ def membership(script: Script, op: ast.cmpop, left: Value, right: Value) -> bool
     found: bool | None = None
     if isinstance(right, Items):
         keys = [key_or_none(value) for value, when in right.items if not when]
-        places = [run.at for value in right.values() if isinstance(value, Str) for run in value.runs if run.at >= 0]
-        if places:
-            script.looked_in.append((min(places), max(places)))
+        note_looked_in(script, right.values())
         unsure = right.is_open or len(keys) < len(right.items) or None in keys
         found = True if needle in keys else None if unsure else False
     elif isinstance(right, Str) and right.known is not None and isinstance(needle, str):
         found = needle in right.known
     elif isinstance(right, Table):
+        note_looked_in(script, right.items.values())
         found = bool(needle in right.items)
     return found if found is None or isinstance(op, ast.In) else not found
+
+
+def note_looked_in(script: Script, values: Iterable[Value]) -> None:
+    """Notes where the texts are written that something is looked up in."""
+    places = [run.at for value in values if isinstance(value, Str) for run in value.runs if run.at >= 0]
+    if places:
+        script.looked_in.append((min(places), max(places)))
 
 
 def key_or_none(value: Value) -> object:

@@ -51,11 +51,15 @@ class Extension:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A `raise` that was reached for sure, with the literals that the condition before it looked into."""
+    """A `raise` that was reached for sure, with the literals that the condition before it looked into.
+
+    Without a message for anybody flags may be left out, `continue` or an `if` around them: that is `silent`.
+    """
 
     at: int
     message: str
     literals: tuple[tuple[int, int], ...]
+    silent: bool = False
 
 
 @dataclass(frozen=True)

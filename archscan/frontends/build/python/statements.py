@@ -6,6 +6,7 @@ import ast
 import contextlib
 from collections.abc import Callable
 
+from archscan.frontends.build.flags import BUILDS
 from archscan.frontends.build.python.operators import binary
 from archscan.frontends.build.python.script import Frame, Leaves, Refusal, Script, name_of
 from archscan.frontends.build.python.storing import iterated, store
@@ -44,6 +45,8 @@ def if_(script: Script, node: ast.If, frame: dict[str, Value]) -> None:
     looked = tuple(script.looked_in[before:])
     if answer is not None:
         note_left(script, node.orelse if answer else node.body, node.body if answer else node.orelse)
+        if looked and not answer and not node.orelse and BUILDS.search(script.source(node.body[0]).encode()):
+            note_refusal(script, Refusal(script.offset(node), "", looked, silent=True))
         guarded(script, node.body if answer else node.orelse, frame, looked)
         return
     asked = readable(script.source(node.test))[:80]
@@ -84,10 +87,18 @@ def note_left(script: Script, left: list[ast.stmt], taken: list[ast.stmt]) -> No
 def guarded(
     script: Script, nodes: list[ast.stmt], frame: dict[str, Value], looked: tuple[tuple[int, int], ...]
 ) -> None:
-    """A branch that is taken: what it raises is a refusal by the lists that were looked into."""
-    if script.requested and not script.asked and looked and nodes and isinstance(nodes[0], ast.Raise):
-        script.refusals.append(Refusal(script.offset(nodes[0]), message_of(script, nodes[0], frame), looked))
+    """A branch that is taken: what it raises, or goes on from, is a refusal by the lists that were looked into."""
+    if looked and nodes and isinstance(nodes[0], ast.Raise):
+        note_refusal(script, Refusal(script.offset(nodes[0]), message_of(script, nodes[0], frame), looked))
+    elif looked and nodes and isinstance(nodes[0], ast.Continue):
+        note_refusal(script, Refusal(script.offset(nodes[0]), "", looked, silent=True))
     script.body(nodes, frame)
+
+
+def note_refusal(script: Script, refusal: Refusal) -> None:
+    """Takes note of a refusal that is sure, where the script is evaluated for what somebody asks for."""
+    if script.requested and not script.asked:
+        script.refusals.append(refusal)
 
 
 def message_of(script: Script, node: ast.Raise, frame: dict[str, Value]) -> str:

@@ -72,18 +72,22 @@ def _allow_list(known: Known, source: Source, context: Context) -> Gate:
     spot = place_of(source.data, known.start, known.end)
     shown = " ".join(source.data[known.start : known.end].decode("utf-8", "backslashreplace").split())
     about = About(assumptions=("the user asks for the capability of the GPU",))
-    refused = Effect(Does.RAISES, spot.line, known.message)
+    refused = Effect(Does.SKIPS if known.silent else Does.RAISES, spot.line, known.message or None)
     return listed(source.path, Layer.PYTHON, Kind.BUILD_LIST, serving(spot, shown, truth), refused, about)
 
 
 def with_made(found: list[Gate], made: Made) -> list[Gate]:
-    """All gates of a file: a list that something is looked up in is told by what it makes, unless that raises."""
+    """All gates of a file: a list that something is looked up in is told by what it makes.
+
+    Where it is looked up with an error for the others, that is told, unless the script was asked for each target.
+    """
     refusing = {g.place.line for g in found if g.kind is Kind.ALLOW_LIST and g.rest.does is Does.RAISES}
-    gates = [g for g in made.gates if g.place.line not in refusing]
+    gates = [g for g in made.gates if g.layer is not Layer.BUILD or g.place.line not in refusing]
     lines = {g.place.line for g in gates}
     known = {id(old): new for old, new in made.stopped}
     found = [known.get(id(g), g) for g in found]
-    kept = [g for g in found if not (g.kind in (Kind.ALLOW_LIST, Kind.BUILD_LIST) and g.place.line in lines)]
+    looked_up = (Kind.ALLOW_LIST, Kind.TABLE, Kind.BUILD_LIST)
+    kept = [g for g in found if not (g.kind in looked_up and g.place.line in lines)]
     kept = [g for g in kept if g.layer is not Layer.BUILD or not _is_within(g, made.left)]
     return sorted((*kept, *gates), key=lambda g: (g.place.start, g.kind))
 
