@@ -491,3 +491,22 @@ os.environ.setdefault("TORCH_CUDA_ARCH_LIST", _archs)
 """
     reading = read_python(text.encode(), Given.of(CATALOG, ScanSettings(cuda=cuda)))
     assert [one.shown for one in reading.lists] == [shown]
+
+
+@pytest.mark.parametrize(
+    ("archs", "made"),
+    [
+        ('os.environ.get("MY_ARCHS") or os.environ.get("TORCH_CUDA_ARCH_LIST") or "80,90"', [80, 90]),
+        ('os.getenv("MY_ARCHS") or "80"', [80]),
+        ('os.environ.get("MY_ARCHS") or find_archs()', []),
+    ],
+)
+def test_the_text_behind_variables_of_the_environment_is_their_default(archs: str, made: list[int]) -> None:
+    text = (
+        "import os\nfrom setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+        f"archs = {archs}\nflags = []\nfor arch in archs.split(','):\n    arch = arch.strip()\n"
+        "    flags += [f'-gencode=arch=compute_{arch},code=sm_{arch}']\n"
+        "setup(ext_modules=[CUDAExtension('x', ['a.cu'], extra_compile_args={'nvcc': flags})])\n"
+    )
+    reading = read_python(text.encode(), Given.of(CATALOG, ScanSettings()))
+    assert [image.target.sm for one in reading.lists for image in one.images] == made

@@ -6,8 +6,9 @@ import ast
 import contextlib
 from collections.abc import Callable
 
+from archscan.frontends.build.python.environment import read_environment
 from archscan.frontends.build.python.functions import percent
-from archscan.frontends.build.python.script import Script
+from archscan.frontends.build.python.script import Script, name_of
 from archscan.frontends.build.python.values import (
     Either,
     Items,
@@ -66,8 +67,15 @@ def binary(script: Script, op: ast.operator, left: Value, right: Value) -> Value
 def boolean(script: Script, node: ast.BoolOp, frame: dict[str, Value]) -> Value:
     stops = isinstance(node.op, ast.Or)
     open_: list[Value] = []
+    asked: list[str] = []
     for part in node.values:
         value = script.value(part, frame)
+        if stops and isinstance(value, Unknown) and _asks_environment(part) and len(value.because) == 1:
+            asked += value.because
+        elif stops and isinstance(value, Str) and asked and len(asked) == len(open_):
+            for name in asked:  # the default of `os.environ.get("A") or os.environ.get("B") or "8.0"`
+                value = read_environment(script, name, value, required=False)
+            return value
         answer = script.truth(value)
         if answer is None:
             open_.append(value)
@@ -77,6 +85,11 @@ def boolean(script: Script, node: ast.BoolOp, frame: dict[str, Value]) -> Value:
         plain = [v for v in open_ if not isinstance(v, Unknown | Opaque)]
         return either(plain) if plain else Unknown(tuple(n for v in open_ for n in names_in(v)))
     return value
+
+
+def _asks_environment(node: ast.expr) -> bool:
+    """Whether an expression asks for a variable of the environment: `os.environ.get("NAME")`, `os.getenv("NAME")`."""
+    return isinstance(node, ast.Call) and name_of(node.func).endswith(("environ.get", "getenv"))
 
 
 def unary(script: Script, node: ast.UnaryOp, frame: dict[str, Value]) -> Value:
