@@ -392,3 +392,125 @@ def block(x):
 @pytest.mark.parametrize(("target", "is_told"), [("sm_90", False), ("sm_89", False), ("sm_100", True)])
 def test_who_has_a_rung_of_its_own_is_not_shut_out_of_the_next(target: str, is_told: bool, tmp_path: Path) -> None:
     assert bool(told(tmp_path, "block.py", VENDORS, target)) is is_told
+
+
+LIMITS = """\
+import torch
+
+MEMORY = {
+    (8, 0): 164 * 1024,
+    (8, 9): 100 * 1024,
+    (9, 0): 228 * 1024,
+}
+
+def plan(device):
+    cap = torch.cuda.get_device_capability(device)
+    size = MEMORY.get(cap)
+    if size is None:
+        OTHERWISE
+    return run(device, size)
+"""
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "row"),
+    [
+        ("size = torch.cuda.get_device_properties(device).shared_memory_per_block", "found-otherwise"),
+        ('raise ValueError("unknown GPU")', "right-limit"),
+        ("size = 64 * 1024", "right-limit"),
+    ],
+)
+def test_numbers_by_chip_with_a_way_out(otherwise: str, row: str, tmp_path: Path) -> None:
+    text = LIMITS.replace("OTHERWISE", otherwise)
+    assert [found[3] for found in told(tmp_path, "plan.py", text, "sm_120")] == [row]
+
+
+ROWS = """\
+import torch
+
+PEAK = {(8, 0): FIRST, (8, 6): SECOND, (9, 0): FIRST}
+
+def plan():
+    return run(PEAK.get(torch.cuda.get_device_capability()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [
+        ("2048", "1024", "degraded_tuning"),
+        (str({f"number_{i}": 2048 for i in range(12)}), str({"number_0": 1024}), "degraded_tuning"),  # shown in part
+        ('"wide"', '"narrow"', "slow_fallback"),  # ways to go: without a row none is gone
+    ],
+)
+def test_what_a_missing_row_costs(first: str, second: str, outcome: str, tmp_path: Path) -> None:
+    text = ROWS.replace("FIRST", first).replace("SECOND", second)
+    assert [found[1] for found in told(tmp_path, "plan.py", text, "sm_120")] == [outcome]
+
+
+PART = """\
+__device__ float blend(float x, int lane) {
+  float sum = reduce(x);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ CONDITION
+  keep(sum, lane);
+#endif
+  float rest = bridge(x);
+MORE
+  return sum + rest;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "more", "outcome"),
+    [
+        ("== 900", "", "degraded_tuning"),  # nearly everybody goes without
+        ("== 900", "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1000\n  keep(rest, lane);\n#endif", "silent_noop"),
+        (">= 900 && __CUDA_ARCH__ < 1200", "", "silent_noop"),
+    ],
+)
+def test_a_part_that_one_chip_alone_has(condition: str, more: str, outcome: str, tmp_path: Path) -> None:
+    text = PART.replace("CONDITION", condition).replace("MORE", more)
+    assert {found[1] for found in told(tmp_path, "blend.cuh", text, "sm_120")} == {outcome}
+
+
+BUILD = """\
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension
+ARCHS = [LIST]
+flags = []
+for arch in ARCHS:
+    flags += ["-gencode", f"arch=compute_{arch},code=sm_{arch}"]
+setup(ext_modules=[CUDAExtension("x", ["check.cpp"], extra_compile_args={"nvcc": flags})])
+"""
+CHECK = """\
+#include <stdexcept>
+void run(int major) {
+  if (major != 10) throw std::runtime_error("only for 10.x");
+  launch();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("entries", "target", "row"),
+    [
+        ('"100a", "103a"', "sm_120", "built-for-families"),
+        ('"100a", "120a"', "sm_120", "unknown-newer"),
+        ('"100a", "90"', "sm_120", "unknown-newer"),  # code of no family
+    ],
+)
+def test_a_check_before_code_that_is_built_for_other_families(
+    entries: str, target: str, row: str, tmp_path: Path
+) -> None:
+    (tmp_path / "setup.py").write_text(BUILD.replace("LIST", entries))
+    rows = {found[0]: found[3] for found in told(tmp_path, "check.cpp", CHECK, target) if found[2:] and found[0] == 3}
+    assert row in rows.values()
+
+
+@pytest.mark.parametrize(
+    ("entries", "outcome"), [("80-real;90-real", "load_error"), ("70-real;90-real", "compile_error")]
+)
+def test_a_list_that_lacks_the_target_and_stops_the_build(entries: str, outcome: str, tmp_path: Path) -> None:
+    text = f'set(CMAKE_CUDA_ARCHITECTURES "{entries}")\nproject(x CUDA)\nadd_library(x x.cu)\n'
+    assert [found[1:3] for found in told(tmp_path, "CMakeLists.txt", text, "sm_120")] == [(outcome, "widen-safe")]

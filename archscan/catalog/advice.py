@@ -28,10 +28,12 @@ CIRCUMSTANCES = (
     "sources-cannot",  # what the build compiles cannot run there
     "other-families",  # every entry is an `a` or `f` image of another family
     "code-of-families",  # what is let in are `a` or `f` targets of other families alone
+    "built-for-families",  # what the scanned builds make of the file is such code alone
     "no-kernel",  # compiled code that neither stands in a kernel nor holds one
     "less-memory",  # who is let in are exactly the chips with more shared memory, whatever their numbers
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
     "older-alone",  # an upper bound alone lets in every older chip, and the others are refused nothing
+    "found-otherwise",  # rows are numbers of some chips, and the target comes to code that works its own out
     "one-more-step",  # others get something done besides, and what follows is for all
     "ladder",  # the target misses a rung for each of many chips
     "by-minor",  # the minor number is asked without the major

@@ -70,6 +70,8 @@ def _is_kernel_here(need: Need, case: Case) -> bool:
 
 def _of_exclusion(case: Case) -> Consequence:
     does = case.gets.does
+    if case.gate.kind is Kind.BUILD_LIST and case.gate.note("refused"):
+        return Consequence.COMPILE_ERROR  # also for whom the entries that the toolkit takes would not serve
     if case.gate.kind is Kind.MACRO_DEFINITION or does is Does.DEFINES:
         return _of_definition(case)
     if does in (Does.NOTHING, Does.LOGS):
@@ -110,7 +112,21 @@ def _of_lost(case: Case) -> Consequence:
         return Consequence.WRONG_RESULT
     if sure and all(_orders(n) or n.feature.group in _HINTS for n in sure):
         return Consequence.NO_EFFECT if overlaps_nothing(case.needs) else Consequence.RACE
-    return Consequence.SILENT_NOOP
+    return Consequence.DEGRADED_TUNING if _is_for_one_chip(case) else Consequence.SILENT_NOOP
+
+
+def _is_for_one_chip(case: Case) -> bool:
+    """Whether a part of a function is there for one chip alone, and no other gate of it for others: most go without."""
+    scope = case.gate.scope
+    if scope is None or scope.whole_body or len(_chips(case.admits)) != 1:
+        return False
+    beside = (g for g in case.file.gates if g.scope == scope and g.layer is case.gate.layer and g is not case.gate)
+    mine = {arm.own.yes for arm in case.gate.arms if not arm.is_else}
+    return len(mine) == 1 and all({arm.own.yes for arm in g.arms if not arm.is_else} <= mine for g in beside)
+
+
+def _chips(names: tuple[str, ...]) -> set[str]:
+    return {name.rstrip("af") for name in names}
 
 
 def overlaps_nothing(needs: Needs) -> bool:
@@ -191,7 +207,8 @@ def _of_returned_refusal(case: Case) -> Consequence:
     answers = re.match(r"\(?(?:False|None)\s*,", value) is not None  # with a reason: the caller decides
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK) and not answers:
         return Consequence.RUNTIME_ERROR
-    return Consequence.DEGRADED_TUNING if _is_about_overlap(case) else Consequence.SLOW_FALLBACK
+    numbers = case.gate.kind is Kind.TABLE and are_numbers(_missed_value(case))
+    return Consequence.DEGRADED_TUNING if numbers or _is_about_overlap(case) else Consequence.SLOW_FALLBACK
 
 
 def _is_about_overlap(case: Case) -> bool:
@@ -217,7 +234,7 @@ def _of_fallback(case: Case) -> Consequence:
         return Consequence.RUNTIME_ERROR
     if case.gets.does is Does.RETURNS and value in NO_ANSWER:
         return _of_returned_refusal(case)
-    if case.gate.kind is Kind.TABLE and _is_none(value) and not _is_none(missed):
+    if case.gate.kind is Kind.TABLE and _is_none(value) and not _is_none(missed) and not are_numbers(missed):
         return Consequence.SLOW_FALLBACK  # without a row it is not done at all
     picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
     numbers = are_numbers(value) and are_numbers(missed) and not _numbers_ways(case)
@@ -278,7 +295,7 @@ def are_numbers(value: str | None) -> bool:
     """
     if value and _BOUNDED.match(value):
         return True
-    value = _KEY.sub("", value or "")
+    value = _KEY.sub("", _whole(value or ""))
     either = _EITHER.match(value) if len(value) < _LONG else None
     if either is not None:
         return all(are_numbers(part) for part in either.groups() if part)
@@ -303,6 +320,12 @@ def same_but_for_numbers(case: Case, one: str | None, other: str | None) -> bool
     differing = {*_NUMBER.findall(one or "")} ^ {*_NUMBER.findall(other or "")}
     chips = {name.strip("smaf_") for name in case.admits}
     return bool(differing) and not differing & {*chips, *(f"{chip}0" for chip in chips)}
+
+
+def _whole(value: str) -> str:
+    """A literal that was cut off for its length, up to its last whole item."""
+    opened = sum(map(value.count, "([{")) > sum(map(value.count, ")]}"))
+    return value.rpartition(",")[0] if opened and "," in value else value
 
 
 def _is_literal(value: str | None) -> bool:

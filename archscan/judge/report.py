@@ -117,7 +117,8 @@ class _Bench:
             routed=id(bare) in pairs.routed,
             unbuilt=bool(closers) and all(id(closer.gate) in left for closer in closers),
             to_open=self._is_to_open(bare, to_open),
-            making=self._making(bare),
+            making=self._making(bare) if bare.problem is not Problem.EXCLUDED else None,
+            built=self._making(bare),
             selection=selection,
             catalog=catalog,
             harm=evidence.harm,
@@ -136,9 +137,8 @@ class _Bench:
         return any(id(gate) in to_open for gate in self.builds.lists(case.gate.path) or closers)
 
     def _making(self, case: Case) -> Making | None:
-        """What the scanned builds make of the source in which code does harm, or would."""
-        compiled = case.gate.layer in (*COMPILED, Layer.HOST)
-        return self.builds.of(case.gate.path) if compiled and case.problem is not Problem.EXCLUDED else None
+        """What the scanned builds make of the source in which compiled code stands."""
+        return self.builds.of(case.gate.path) if case.gate.layer in (*COMPILED, Layer.HOST) else None
 
     def _said_lacks(self, case: Case) -> tuple[str, ...]:
         """The instructions that comments of the gate itself name, and no variant of the target assembles."""

@@ -9,6 +9,7 @@ from archscan.catalog.advice import CIRCUMSTANCES
 from archscan.catalog.types import AdviceRow
 from archscan.judge.cases import LISTS
 from archscan.judge.chips import chips_named, products_named
+from archscan.judge.consequences import are_numbers
 from archscan.judge.needs.features import COMPILED
 from archscan.judge.needs.images import loaded, named_images
 from archscan.judge.needs.limits import OPT_IN, limit
@@ -193,10 +194,21 @@ def _code_of_families(weighed: Weighed) -> bool:
     shut = weighed.case.shut
     if shut is None or weighed.case.gate.layer not in COMPILED:
         return False
+    return _are_of_other_families(shut.missed.yes, weighed)
+
+
+def _built_for_families(weighed: Weighed) -> bool:
+    """Whether all that scanned builds make, or may make, of the file is `a` or `f` code of families it is not in."""
+    built = weighed.built
+    return built is not None and not built.is_open and _are_of_other_families(built.made | built.maybe, weighed)
+
+
+def _are_of_other_families(mask: int, weighed: Weighed) -> bool:
+    """Whether a mask holds `a` and `f` targets only, of families that the target is not in."""
     universe, chips = weighed.catalog.universe, weighed.catalog.architectures
-    let_in = universe.members(shut.missed.yes & universe.device)
     own = {weighed.selection.sm, *chips[weighed.selection.sm].family}
-    return bool(let_in) and all(t.suffix and not {t.sm, *chips[t.sm].family} & own for t in let_in)
+    members = universe.members(mask & universe.device)
+    return bool(members) and all(t.suffix and not {t.sm, *chips[t.sm].family} & own for t in members)
 
 
 def _has_less_memory(weighed: Weighed) -> bool:
@@ -231,6 +243,18 @@ def _for_one_chip(weighed: Weighed) -> bool:
     if gate.kind is Kind.TABLE and len(frozenset().union(*named)) != 1:
         return False  # a row for each chip is no choice for one
     return all(len(chips) == 1 and not chips & kin for chips in named)
+
+
+def _is_found_otherwise(weighed: Weighed) -> bool:
+    """Whether each row is a number of some chips, and the target comes to code that works its own out."""
+    shut, gate = weighed.case.shut, weighed.case.gate
+    if shut is None or gate.kind not in (Kind.TABLE, Kind.SWITCH):
+        return False
+    gets = shut.gets.effect
+    rows = [branch.effect.value for branch in (shut.missed, *shut.others) if branch.conditional]
+    asks = gets.does is Does.ASSIGNS and "(" in (gets.value or "") and not are_numbers(gets.value)
+    works = gets.does is Does.WORK and gets.value is None
+    return (works or asks) and len(rows) > 1 and all(map(are_numbers, rows))
 
 
 def _is_one_more_step(weighed: Weighed) -> bool:
@@ -288,11 +312,13 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "sources-cannot": lambda weighed: False,
     "other-families": _other_families,
     "code-of-families": _code_of_families,
+    "built-for-families": _built_for_families,
     "no-kernel": lambda weighed: weighed.is_helper,
     "less-memory": _has_less_memory,
     "one-chip": _for_one_chip,
     "ladder": _is_ladder,
     "older-alone": _is_for_older_alone,
+    "found-otherwise": _is_found_otherwise,
     "one-more-step": _is_one_more_step,
     "by-minor": _is_by_minor,
     "no-branch": _no_branch,

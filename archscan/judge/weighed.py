@@ -34,7 +34,8 @@ class Weighed:
     routed: bool  # the host launches what is behind it for other targets only
     unbuilt: bool  # no list compiles its source for the target
     to_open: bool  # a list that alone compiles it shuts the target out, and is not right as it is
-    making: Making | None  # what scanned builds make of its source; None where none was scanned, or it is not compiled
+    making: Making | None  # of what does harm what `built` says; None for what is shut out
+    built: Making | None  # what scanned builds make of its source; None where none was scanned, or it is not compiled
     selection: Selection
     catalog: Catalog
     harm: bool  # sourced: opening such a gate cost time, or went wrong, on the target's family
