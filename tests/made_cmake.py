@@ -34,14 +34,15 @@ OPERATORS = (*NUMERIC, *(f"STR{o}" for o in NUMERIC), *(f"VERSION_{o}" for o in 
 FLAGS = ("FLAG_A", "FLAG_B")  # that nobody sets
 
 
-def program(seed: int, flags: bool = False) -> str:
-    """A program over the variables of NAMES, that asks for FLAGS if `flags` says so."""
-    return "".join(f"{line}\n" for line in _Maker(random.Random(seed), FLAGS if flags else ()).lines())
+def program(seed: int, flags: bool = False, stops: bool = False) -> str:
+    """A program over the variables of NAMES, that asks for FLAGS and may end the configure if these say so."""
+    return "".join(f"{line}\n" for line in _Maker(random.Random(seed), FLAGS if flags else (), stops).lines())
 
 
 class _Maker:
-    def __init__(self, rng: random.Random, flags: tuple[str, ...]) -> None:
+    def __init__(self, rng: random.Random, flags: tuple[str, ...], stops: bool) -> None:
         self.flags = flags
+        self.stops = stops
         self.rng = rng
         self.depth = 0
         self.loop: str | None = None
@@ -71,9 +72,14 @@ class _Maker:
 
     def statement(self) -> list[str]:
         kinds = [self.assign, self.change, self.text, self.text, self.append]
+        if self.stops and self.depth and self.rng.random() < 0.3:
+            kinds = [self.stop]
         if self.depth < 3:
             kinds += [self.condition, self.condition, self.iterate]
         return self.rng.choice(kinds)()
+
+    def stop(self) -> list[str]:
+        return ['message(FATAL_ERROR "no")']
 
     def assign(self) -> list[str]:
         return [f"set({self.name()} {self.word()})"]

@@ -186,15 +186,18 @@ def test_variables_are_what_cmake_makes_of_them(name: str, tmp_path: Path) -> No
     assert ours == theirs
 
 
-def theirs(cmake: str, seeds: range, folder: Path, world: dict[str, bool] | None = None) -> dict[int, dict[str, str]]:
+def theirs(
+    cmake: str, seeds: range, folder: Path, world: dict[str, bool] | None = None, stops: bool = False
+) -> dict[int, dict[str, str]]:
     """What cmake makes of the variables of some programs, each in a scope of its own; none of those it stops at.
 
-    `world` says what the flags are that the programs ask for, if they are to ask for some.
+    `world` says what the flags are that the programs ask for, if they are to ask for some; with `stops` they may
+    end the configure themselves.
     """
     folder.mkdir(exist_ok=True)
     set_ = "".join(f"set({flag} {int(holds)})\n" for flag, holds in (world or {}).items())
     for seed in seeds:
-        (folder / f"p{seed}.cmake").write_text(set_ + program(seed, world is not None))
+        (folder / f"p{seed}.cmake").write_text(set_ + program(seed, world is not None, stops))
     found: dict[int, dict[str, str]] = {}
     left = list(seeds)
     while left:  # an index out of range ends the run: the programs behind it get another one
@@ -272,3 +275,35 @@ def test_no_variable_is_contradicted_in_any_world_of_what_nobody_sets(tmp_path: 
                         wrong.append(f"program {seed}: {name} is {one[seed][name]!r}, not of {texts}")
     assert not wrong, "\n".join(wrong[:10])
     assert in_cases
+
+
+@pytest.mark.skipif(CMAKE is None, reason="cmake is not installed")
+@pytest.mark.parametrize("asks", [False, True])
+def test_no_program_that_may_end_the_configure_is_contradicted(asks: bool, tmp_path: Path) -> None:
+    assert CMAKE is not None
+    catalog = load()
+    wrong: list[str] = []
+    ended = went_on = 0
+    ways = list(itertools.product([False, True], repeat=len(FLAGS))) if asks else [()]
+    worlds = [dict(zip(FLAGS, way, strict=True)) for way in ways if way] or [None]
+    for first in range(0, PROGRAMS // 4, BATCH):
+        seeds = range(first, min(first + BATCH, PROGRAMS // 4))
+        real = [theirs(CMAKE, seeds, tmp_path / f"{first}_{at}", world, True) for at, world in enumerate(worlds)]
+        for seed in seeds:
+            trace = evaluate("x", parse(program(seed, asks, True).encode()), Request(None), Project(), catalog)
+            through = [one[seed] for one in real if seed in one]
+            if trace.stopped:
+                ended += 1
+                if through:
+                    wrong.append(f"program {seed} does not stop at {trace.stopped}")
+                continue
+            went_on += bool(through)
+            for name in NAMES:
+                texts = {text for text, _ in trace.held.get(name, EMPTY).known}
+                wrong += [
+                    f"program {seed}: {name} is {held[name]!r}, not of {texts}"
+                    for held in through
+                    if texts and held[name] not in texts
+                ]
+    assert not wrong, "\n".join(wrong[:10])
+    assert ended and went_on

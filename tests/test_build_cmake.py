@@ -596,3 +596,53 @@ def test_a_bound_that_is_one_of_two(low: str, target: str, answer: str) -> None:
     text = f"option(X x OFF)\nif(X)\n  set(LIMIT {low})\nelse()\n  set(LIMIT 120)\nendif()\n"
     text += "if(CUDA_ARCH GREATER_EQUAL 90 AND CUDA_ARCH LESS LIMIT)\n  target_sources(k PRIVATE f.cu)\nendif()\n"
     assert says(gates(text)[7], target) == answer
+
+
+@pytest.mark.parametrize(
+    ("cuda", "held", "stops"),
+    [("13.0", None, True), ("12.8", "90", False)],
+)
+def test_a_refusal_of_the_toolkit_ends_the_configure(cuda: str, held: str | None, stops: bool) -> None:
+    text = (
+        "if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)\n"
+        '  message(FATAL_ERROR "not with CUDA ${CMAKE_CUDA_COMPILER_VERSION}")\nendif()\n'
+        "set(CMAKE_CUDA_ARCHITECTURES 90)\n"
+    )
+    trace = evaluate("x", parse(text.encode()), Request(None, cuda=cuda), Project(), load())
+    assert (trace.stopped.text if trace.stopped else None) == ("not with CUDA 13.0" if stops else None)
+    value = trace.held.get("CMAKE_CUDA_ARCHITECTURES")
+    assert (value.text if value else None) == held
+    told = [(one.line, one.reason) for one in facts(text, cuda).undecided]
+    assert told == ([(2, "the configure ends here: not with CUDA 13.0")] if stops else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "stops", "held"),
+    [
+        ("if(FLAG)\n message(FATAL_ERROR a)\nelse()\n set(A 90)\nendif()\n", False, "90"),
+        ("if(FLAG)\n message(FATAL_ERROR a)\nelse()\n message(FATAL_ERROR b)\nendif()\nset(A 90)\n", True, None),
+        ("if(FLAG)\n message(SEND_ERROR a)\nendif()\nset(A 90)\n", False, "90"),
+        ("function(f)\n message(FATAL_ERROR a)\nendfunction()\nset(A 80)\nf()\nset(A 90)\n", True, "80"),
+        ("set(A 80)\nforeach(x 1 2)\n if(x EQUAL 2)\n  message(FATAL_ERROR a)\n endif()\nendforeach()\n", True, "80"),
+        ("set(A 90)\nforeach(x ${L})\nif(F)\nbreak()\nendif()\nmessage(FATAL_ERROR a)\nendforeach()\n", False, "90"),
+        ("set(A 90)\nif(FLAG)\n return()\nendif()\nforeach(x 1)\n message(FATAL_ERROR a)\nendforeach()\n", False, "90"),
+        ("set(A 90)\nwhile(FLAG)\n message(FATAL_ERROR a)\nendwhile()\n", False, "90"),
+    ],
+)  # fmt: skip
+def test_where_the_configure_ends(text: str, stops: bool, held: str | None) -> None:
+    trace = evaluate("x", parse(text.encode()), Request(None), Project(), load())
+    value = trace.held.get("A")
+    assert (trace.stopped is not None, value.text if value else None) == (stops, held)
+
+
+def test_a_target_that_is_refused_reaches_nothing_behind_it() -> None:
+    found = gates(
+        "if(CMAKE_CUDA_ARCHITECTURES LESS 80)\n  message(FATAL_ERROR old)\nendif()\n"
+        "if(CMAKE_CUDA_ARCHITECTURES LESS 90)\n  set(SLOW 1)\nendif()\n"
+    )
+    assert (says(found[1], "sm_75"), says(found[1], "sm_86"), found[1].arms[0].effect.does) == (
+        "yes",
+        "no",
+        Does.ERRORS,
+    )
+    assert (says(found[4], "sm_75"), says(found[4], "sm_86"), says(found[4], "sm_90")) == ("no", "yes", "no")

@@ -401,3 +401,17 @@ def test_targets_of_the_old_module(flags: str, made: set[str], tmp_path: Path) -
     )
     (build,) = builds(tmp_path)["builds"]
     assert {("ptx:" if i["kind"] == "ptx" else "") + i["arch"] for i in build["images"]} == made
+
+
+@pytest.mark.parametrize(("cuda", "stops"), [("13.0", True), ("12.9", False)])
+def test_a_configure_that_ends_builds_nothing(cuda: str, stops: bool, tmp_path: Path) -> None:
+    text = (
+        "cmake_minimum_required(VERSION 3.24)\nproject(p LANGUAGES CXX CUDA)\n"
+        'if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)\n  message(FATAL_ERROR "CUDA 12 only")\nendif()\n'
+        "set(CMAKE_CUDA_ARCHITECTURES 90)\nadd_library(k k.cu)\n"
+    )
+    (build,) = builds(tmp_path, "--cuda", cuda, CMakeLists__txt=text)["builds"]
+    assert (build["stops"], build["gets"]["sm_90"]) == (stops, "none" if stops else "native")
+    assert [(one["line"], one["why"]) for one in build["dropped"]] == (
+        [(4, "message(FATAL_ERROR): CUDA 12 only")] if stops else []
+    )

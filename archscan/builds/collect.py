@@ -12,7 +12,7 @@ from archscan.frontends.build import python
 from archscan.frontends.build.archlists import ArchList, Entry, flag_entries, named_list
 from archscan.frontends.build.flags import code_makes_flags, makes_flags
 from archscan.frontends.build.images import Image, list_entries
-from archscan.frontends.build.interpreter import Built, Project, Trace, evaluate
+from archscan.frontends.build.interpreter import Built, Project, Stopped, Trace, evaluate
 from archscan.frontends.build.places import line_at
 from archscan.frontends.build.python.lists import NUMBER_LEFT_OPEN
 from archscan.frontends.build.python.values import Items, Unknown, strings
@@ -257,6 +257,9 @@ def _evaluated(path: str, listfile: Listfile, project: Project, given: Given) ->
 def _targets(
     trace: Trace, source: Source, files: Mapping[str, tuple[Source, Listfile]], given: Given, request: Request
 ) -> Iterator[Build]:
+    if trace.stopped is not None:
+        yield _stopped(trace.stopped, source, files)
+        return
     asked = given.value("CMAKE_CUDA_ARCHITECTURES") or given.value(TORCH_LIST) or ""
     by_target: dict[str, list[Built]] = {}
     for built in trace.built:
@@ -276,8 +279,28 @@ def _targets(
             and (value.text or value.because)
         ]
         if held or everywhere:
-            name = source.path.rsplit("/", 1)[0] if "/" in source.path else source.path
-            yield _target(name, "project", [*held, *everywhere], source, files, given, asked, settings)
+            yield _target(_project_name(source), "project", [*held, *everywhere], source, files, given, asked, settings)
+
+
+def _stopped(stopped: Stopped, source: Source, files: Mapping[str, tuple[Source, Listfile]]) -> Build:
+    """A project whose configure ends before anything is built."""
+    at = files[stopped.path][0] if stopped.path in files else source
+    line = line_at(at.data, stopped.at)
+    why = f"message(FATAL_ERROR): {stopped.text or 'the configure ends'}"
+    return Build(
+        _project_name(source),
+        "project",
+        at.path,
+        line,
+        dropped=(Dropped("configure", at.path, line, why),),
+        stops=True,
+        reads="cmake",
+    )
+
+
+def _project_name(source: Source) -> str:
+    """What a project without targets of its own is called: its folder."""
+    return source.path.rsplit("/", 1)[0] if "/" in source.path else source.path
 
 
 def _asks(flags: Built, given: Given) -> bool:

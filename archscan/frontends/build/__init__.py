@@ -99,7 +99,7 @@ class BuildFrontEnd:
             evidence=source.evidence,
             root=source.root,
             gates=found,
-            undecided=open_questions(source.data, listfile.body, plain, found, project.called),
+            undecided=open_questions(source.path, source.data, listfile.body, plain, found, project.called),
             suppressions=suppressions(source.data),
             problems=problems,
         )

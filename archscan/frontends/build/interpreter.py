@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -62,6 +61,15 @@ class Built:
     path: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A message(FATAL_ERROR) that is reached: nothing is configured, and nothing built."""
+
+    path: str
+    at: int
+    text: str
+
+
 @dataclass
 class Trace:
     """What one evaluation saw, by offsets in the main file."""
@@ -78,16 +86,18 @@ class Trace:
         default_factory=dict
     )  # string() in the main file -> text before and after
     ran: dict[int, list[Value]] = field(default_factory=dict)  # by command: what it gave nobody's request
+    stopped: Stopped | None = None  # where the configure ends for sure
     steps: int = 0
     exhausted: bool = False
 
 
 class _Leaves(Exception):
-    """break(), continue() or return() on its way out."""
+    """break(), continue() or return() on its way out; with `stopped`, message(FATAL_ERROR), which nothing holds up."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, stopped: Stopped | None = None) -> None:
         super().__init__(kind)
         self.kind = kind
+        self.stopped = stopped
 
 
 Constants = dict[int, Value]  # by the identity of an argument: what it stands for in every evaluation
@@ -103,8 +113,10 @@ def evaluate(
 ) -> Trace:
     """What a file does for a request; `constants` carries over from one evaluation of the same files to the next."""
     interpreter = _Interpreter(path, request, project, catalog, {} if constants is None else constants)
-    with contextlib.suppress(_Leaves):
+    try:
         interpreter.run(listfile.body)
+    except _Leaves as leaves:
+        interpreter.trace.stopped = leaves.stopped
     interpreter.trace.held = interpreter.scope.variables
     interpreter.trace.steps = interpreter.steps
     return interpreter.trace
@@ -123,6 +135,7 @@ class _Interpreter:
         self.steps = self.depth = 0
         self.certain = True  # what is running runs for sure
         self.left: set[str] = set()  # break(), continue() and return() that may have been met in the loop that runs
+        self.around = False  # the same outside of it
         self.asked = 0  # how many if() there were
         self.entries: list[str] = []  # where the loops are that are running, the innermost last
         self.inserted: dict[str, Value] = {}  # arguments of the macro that is running
@@ -147,6 +160,8 @@ class _Interpreter:
             if self.certain:
                 raise _Leaves(name)
             self.left.add(name)
+        elif name == "message":
+            self.message(command)
         elif name == "cuda_select_nvcc_arch_flags" and name in self.functions:
             self.call(self.functions[name], command)
         elif name in _BUILDING:
@@ -274,8 +289,8 @@ class _Interpreter:
         self.scope = Scope(parent=outer)
         try:
             self.run(listfile.body)
-        except _Leaves:
-            if self.trace.exhausted:
+        except _Leaves as leaves:
+            if self.trace.exhausted or leaves.stopped:
                 raise
         finally:
             self.scope, self.path, self.depth = outer, before, self.depth - 1
@@ -299,6 +314,15 @@ class _Interpreter:
         flags = None if asked.text is None else select_arch_flags(asked.text, self.catalog)
         because = asked.because or ("the GPU of the machine that builds",)
         self.assign(values[0].text, Value(flags, asked.origins, () if flags is not None else because))
+
+    def message(self, command: Command) -> None:
+        """message(FATAL_ERROR) ends the configure, unless break() or return() may have been met before it."""
+        if not command.arguments or command.arguments[0].text != "FATAL_ERROR" or self.left or self.around:
+            return
+        said = "".join(
+            value.text or argument.text for argument in command.arguments[1:] for value in (self.value(argument),)
+        )
+        raise _Leaves("configure", Stopped(self.path, command.start, " ".join(said.split())[:200]))
 
     def unset(self, command: Command) -> None:
         for argument in command.arguments[:1]:
@@ -340,8 +364,8 @@ class _Interpreter:
         path, self.path, self.depth = self.path, found[0], self.depth + 1
         try:
             self.run(found[1].body)
-        except _Leaves:
-            if self.trace.exhausted:
+        except _Leaves as leaves:
+            if self.trace.exhausted or leaves.stopped:
                 raise
         finally:
             self.path, self.depth = path, self.depth - 1
@@ -379,6 +403,7 @@ class _Interpreter:
         answers = self.answers(block)
         ways: list[Scope] = []
         whens: list[Cond] = []
+        stopped: Stopped | None = None  # a way on which nothing goes on
         left: Cond = 1  # when no branch was taken yet
         for part, answer in zip(block.parts, answers, strict=True):
             when, left = both(left, answer.when), without(left, answer.when)
@@ -387,8 +412,12 @@ class _Interpreter:
             if when == 1:
                 self.run(part.body)
                 return
-            ways.append(self.possibly(part.body))
-            whens.append(when)
+            way = self.possibly(part.body)
+            if isinstance(way, Scope):
+                ways.append(way)
+                whens.append(when)
+            else:
+                stopped = stopped or way
             if left == 0:
                 break
         else:
@@ -397,6 +426,8 @@ class _Interpreter:
                 whens.append(left)
         if ways:
             self.scope.join(ways, whens)
+        elif stopped and left == 0:
+            raise _Leaves("configure", stopped)
 
     def answers(self, block: Block) -> tuple[Answer, ...]:
         """The answers of all branches, each by its own condition; else is a yes."""
@@ -428,15 +459,25 @@ class _Interpreter:
             for origin in answer.haystacks if not answer.value else ():  # what is there for whoever asks drops nothing
                 self.trace.haystacks.setdefault(origin, set()).add(answer.haystack)
 
-    def possibly(self, body: tuple[Node, ...]) -> Scope:
-        """The scope after a body that may or may not run."""
+    def possibly(self, body: tuple[Node, ...]) -> Scope | Stopped:
+        """The scope after a body that may or may not run; where the configure ends in it, that."""
         before, certain = self.scope, self.certain
         self.scope, self.certain = before.overlay(), False
         try:
             self.run(body)
             return self.scope
+        except _Leaves as leaves:
+            if leaves.stopped is None:
+                raise
+            return leaves.stopped
         finally:
             self.scope, self.certain = before, certain
+
+    def any_rounds(self, body: tuple[Node, ...]) -> None:
+        """A body that may or may not run, once or often."""
+        way = self.possibly(body)
+        if isinstance(way, Scope):
+            self.scope.join([way, self.scope.overlay()])
 
     def foreach(self, block: Block) -> None:
         """The body once for each value; the loop variable has its old value afterwards."""
@@ -444,9 +485,11 @@ class _Interpreter:
         if not part.head.arguments:
             return
         before = self.scope.variables.get(part.head.arguments[0].text)
+        around, self.around = self.around, self.around or bool(self.left)
         try:
             self.loop(part)
         finally:
+            self.around = around
             if before is None:
                 self.scope.variables.pop(part.head.arguments[0].text, None)
             else:
@@ -461,13 +504,13 @@ class _Interpreter:
             before = before if self.left else dict(self.scope.variables)
             try:
                 if value.text is None:  # any number of rounds
-                    self.scope.join([self.possibly(part.body), self.scope.overlay()])
+                    self.any_rounds(part.body)
                 else:
                     self.run(part.body)
             except _Leaves as leaves:
                 if leaves.kind == "break":
                     break
-                if leaves.kind == "return":
+                if leaves.kind in ("return", "configure"):
                     raise
             finally:
                 self.entries.pop()
@@ -510,7 +553,7 @@ class _Interpreter:
 
     def while_(self, block: Block) -> None:
         """A loop with a condition: what it sets is unknown."""
-        self.scope.join([self.possibly(block.parts[0].body), self.scope.overlay()])
+        self.any_rounds(block.parts[0].body)
 
     def define(self, block: Block) -> None:
         part = block.parts[0]
@@ -537,8 +580,8 @@ class _Interpreter:
         self.path, self.depth, self.certain = function.path, self.depth + 1, True  # for whoever calls it
         try:
             self.run(function.body)
-        except _Leaves:
-            if self.trace.exhausted:
+        except _Leaves as leaves:
+            if self.trace.exhausted or leaves.stopped:
                 raise
         finally:
             self.scope, self.path, self.inserted, self.certain = outer, path, inserted, certain

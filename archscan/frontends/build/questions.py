@@ -23,7 +23,7 @@ _MOST = 8
 
 
 def open_questions(
-    data: bytes, body: tuple[Node, ...], trace: Trace, gates: Iterable[Gate], called: frozenset[str]
+    path: str, data: bytes, body: tuple[Node, ...], trace: Trace, gates: Iterable[Gate], called: frozenset[str]
 ) -> tuple[Undecided, ...]:
     """The commands that give nvcc architectures of which no gate tells, with why nothing is known of them.
 
@@ -31,6 +31,9 @@ def open_questions(
     """
     told = {line for gate in gates for line in _lines(gate)}
     found: dict[int, Undecided] = {}
+    if trace.stopped is not None and trace.stopped.path == path:
+        line = line_at(data, trace.stopped.at)
+        found[line] = Undecided(line, "message(FATAL_ERROR)", f"the configure ends here: {trace.stopped.text}")
     elsewhere: list[Undecided] = []  # told where the function is called, and here where nothing else is
     for command, function in _commands(body, ""):
         line = line_at(data, command.start)
