@@ -32,6 +32,7 @@ from archscan.model.condition import (
     supposed,
     surely,
     truth,
+    unnamed,
     within,
     without,
 )
@@ -275,3 +276,12 @@ def test_another_process_reads_the_same_diagram() -> None:
         "assert pickle.loads(sys.stdin.buffer.read()) is choice(b, both(a, 60), 3)\n"
     )
     subprocess.run([sys.executable, "-c", code], input=pickle.dumps(cond), check=True)
+
+
+def test_unknowns_of_their_own_are_alike_in_nothing_but_their_names() -> None:
+    one, other = unnamed(("x",)), unnamed(("x",))
+    assert one is not other and one.names == other.names == ("x",)
+    cond = both(asked(one, ALL), negated(asked(other, ALL), ALL))
+    assert surely(cond) == 0 and possibly(cond) == ALL and [b.name for b in blamed(cond, ALL)] == ["x"]
+    assert both(asked(one, ALL), negated(asked(one, ALL), ALL)) == 0
+    assert atoms(either(asked(other, ALL), asked(one, ALL))) == (one, other)  # in the order in which they were made

@@ -8,6 +8,7 @@ reduced and interned: two conditions that mean the same are the same object, her
     Cond = int | Node                      a condition
     atom(name, kind, ...) -> Atom          an unknown, interned by all of its fields
     asked(atom, mask) -> Cond              holds on `mask` where the unknown does, nowhere else
+    unnamed(names) -> Atom                 an unknown that is no other, however many are called like it
     alternatives(name, count, ...)         conditions of which one holds, and it is not known which
     both, either, without(a, b)            and, or, and not; on masks they are `&`, `|`, `& ~`
     negated(a, everything)                 not
@@ -35,6 +36,7 @@ That is sound: it only adds worlds.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -110,6 +112,7 @@ class Reading(NamedTuple):
 
 
 _ATOMS: dict[_Rank, Atom] = {}
+_NUMBERS = itertools.count()
 _NODES: dict[tuple[Atom, Cond, Cond], Node] = {}
 _RESULTS: dict[tuple[str, Cond, Cond], Cond] = {}
 _FOLDS: dict[Node, Cond] = {}
@@ -132,6 +135,12 @@ def atom(
     if found is None:
         found = _ATOMS[rank] = Atom(name, kind, default, place, shown, rank)
     return found
+
+
+def unnamed(names: tuple[str, ...], kind: AtomKind = "expr") -> Atom:
+    """An unknown of its own, to show as `names`: it is not interned, and gone with the conditions that ask it."""
+    name = f"{next(_NUMBERS):012}"
+    return Atom(name, kind, None, None, names, (name, kind, ("", 0), names, -1))
 
 
 def asked(unknown: Atom, mask: int) -> Cond:

@@ -83,7 +83,7 @@ def visit_keyword(scan: ModulePass, path: list[Node]) -> None:
         _truth_argument(scan, path, value, values, frame)
         return
     outcome = outcome_of(scan.interpreter, call, frame)
-    raises = [r for r in outcome.raises if r.mask != scan.interpreter.lanes.all and not r.names]
+    raises = [r for r in outcome.raises if r.mask != scan.interpreter.lanes.all and r.is_sure]
     if requirement is not None:
         own = admitted(scan.interpreter, values, requirement.encoding)
         rest, related = _refusal(scan, call, frame, requirement, raises)
@@ -132,7 +132,7 @@ def visit_argument(scan: ModulePass, path: list[Node]) -> None:
     values = scan.interpreter.evaluate(value, frame)
     if not names_targets(values, scan):
         return
-    raises = [r for r in outcome_of(scan.interpreter, call, frame).raises if not r.names]
+    raises = [r for r in outcome_of(scan.interpreter, call, frame).raises if r.is_sure]
     if raises:
         rest, related = raise_effect(raises[0])
         emit(
@@ -260,7 +260,7 @@ def _wrapped_raises(scan: ModulePass, call: Node, frame: Frame) -> list[Raise]:
     if not isinstance(inside.value, (FuncV, PartialV)):
         return []
     result: Outcome = scan.interpreter.invoke(inside.value, (), {})
-    return [r for r in result.raises if r.mask != scan.interpreter.lanes.all and not r.names]
+    return [r for r in result.raises if r.mask != scan.interpreter.lanes.all and r.is_sure]
 
 
 def emit(
@@ -353,5 +353,5 @@ def _search_raise(holders: Iterable[Module], name: str, parameter: str) -> Raise
         function = next((n for n in reversed(path) if n.type == "function_definition"), None)
         node = raises_in(module, function) if function is not None else None
         if node is not None:
-            return Raise(0, (), node, module)
+            return Raise(0, node, module)
     return None

@@ -240,7 +240,7 @@ def _require(scan: ModulePass, path: list[Node], call: Node) -> None:
     scan.traced()
     frame = scan.frame(path)
     outcome = outcome_of(scan.interpreter, call, frame)
-    raises = [r for r in outcome.raises if r.mask != scan.interpreter.lanes.all and not r.names]
+    raises = [r for r in outcome.raises if r.mask != scan.interpreter.lanes.all and r.is_sure]
     if not raises:
         return
     rest, related = raise_effect(raises[0])

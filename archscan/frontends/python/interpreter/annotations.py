@@ -47,6 +47,18 @@ def is_of_another_kind(name: str, frame: Frame) -> bool:
     return bool(memo[key])
 
 
+def is_flag(name: str, frame: Frame) -> bool:
+    """Whether a parameter is true or false, by its annotation or default: then it is so as long as nobody sets it."""
+    key = ("flag", frame.scope.body.start_byte, name)
+    memo = frame.module.memo
+    if key not in memo:
+        found = next((p for p in _parameters(frame) if _name_of(p) == name), None)
+        written, default = (child(found, "type"), child(found, "value")) if found is not None else (None, None)
+        is_bool = written is not None and text(written) == "bool"
+        memo[key] = is_bool or (written is None and default is not None and default.type in ("true", "false"))
+    return bool(memo[key])
+
+
 _OF_LIBRARY = re.compile(r"[\"']?([A-Za-z_]\w*)(?:\.\w+)*\.[A-Z]\w*(?:\s*\|\s*None)?[\"']?")
 _TYPING = frozenset({"typing", "t", "typing_extensions"})
 

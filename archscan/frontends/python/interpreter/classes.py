@@ -29,13 +29,13 @@ from archscan.frontends.python.interpreter.values import (
     Unknown,
     Value,
     VersionV,
+    any_of,
     assume,
     depends,
     doubted,
     is_constant,
     is_mutable,
     is_nested,
-    one_of,
     set_once,
 )
 from archscan.frontends.python.source.modules import Module
@@ -137,7 +137,7 @@ def any_row(interpreter: Interpreter, table: DictV, key: Unknown, *default: Valu
     """The value of a table under a key that nobody can tell: one of its rows, or the default."""
     if table.open or key.arch or not 0 < len(table.rows) <= _FEW_ROWS:
         return MISSING
-    found = one_of([*(evaluated(interpreter, value) for _, value in table.rows), *default], key.names)
+    found = any_of([*(evaluated(interpreter, value) for _, value in table.rows), *default], key.names)
     return MISSING if isinstance(found, Unknown) else found
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from archscan.frontends.python.interpreter.branches import when_met
 from archscan.frontends.python.interpreter.evaluate import Interpreter
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import truth_of
 from archscan.frontends.python.interpreter.loops import rounds_of
 from archscan.frontends.python.interpreter.special import tested
-from archscan.frontends.python.interpreter.values import Maybe, Unknown, Value, depends, unite
-from archscan.frontends.python.source.syntax import if_arms, inner, oneline, operands, text, walk
-from archscan.model import condition as presence
+from archscan.frontends.python.interpreter.values import Cases, Maybe, Unknown, Value, depends, unite
+from archscan.frontends.python.source.syntax import if_arms, inner, oneline, operands
 from archscan.model.condition import Cond, truth
 from archscan.model.truth import Truth
 
@@ -68,82 +67,21 @@ def answer(interpreter: Interpreter, node: Node, frame: Frame) -> Answer:
     rounds = rounds_of(interpreter, node, frame, whole)
     if rounds is None:
         found = answer_of(interpreter, whole, node)
-        known = found.truth.known(interpreter.lanes.all)
-        return found if known or not found.arch else _settled(interpreter, found, node, frame)
+        if not found.arch or found.truth.known(interpreter.lanes.all):
+            return found
+        return _settled(interpreter, found, when_met(interpreter, whole, node, frame))
     some = answer_of(interpreter, rounds.some, node)
     meant = answer_of(interpreter, rounds.every, node) if rounds.goes_on else some
     truth = Truth(meant.truth.yes, some.truth.no) if rounds.sure else Truth(0, some.truth.no)
     return replace(meant, truth=truth, arch=True, rounds=True)
 
 
-def _settled(interpreter: Interpreter, found: Answer, node: Node, frame: Frame) -> Answer:
-    """The answer with what is the same in every world of the names that a condition asks for more than once."""
-    parts = list(_parts(node))
-    names = [text(part) for part in parts if part.type in _NAMES]
-    twice = {name for name in names if names.count(name) > 1}
-    if not twice or (any(map(_may_change, parts)) and not all(_is_local(name, frame) for name in twice)):
-        return found
-    values = [truth_of(interpreter.lanes, tested(interpreter, interpreter.evaluate(part, frame))) for part in parts]
-    conds = {part.id: _when(interpreter, value, part) for part, value in zip(parts, values, strict=True)}
-    lanes = interpreter.lanes.all
-    told = truth(_joined(node, conds, lanes), lanes)
+def _settled(interpreter: Interpreter, found: Answer, when: Cond) -> Answer:
+    """The answer with what is the same in every world of what is not known."""
+    told = truth(when, interpreter.lanes.all)
     yes, no = found.truth.yes | told.yes, found.truth.no | told.no
     assumed = Truth((found.assumed.yes | told.yes) & ~told.no, (found.assumed.no | told.no) & ~told.yes)
     return replace(found, truth=Truth(yes, no), assumed=assumed)
-
-
-_NAMES = frozenset({"identifier", "attribute"})
-_JOINED = frozenset({"boolean_operator", "not_operator", "conditional_expression"})
-
-
-def _parts(node: Node) -> Iterator[Node]:
-    """What the `and`, `or`, `not` and choices of a condition join."""
-    node = inner(node)
-    if node.type not in _JOINED:
-        yield node
-        return
-    for part in operands(node):
-        yield from _parts(part)
-
-
-def _joined(node: Node, conds: Mapping[int, Cond], everything: int) -> Cond:
-    """When a condition holds, by when its parts do."""
-    node = inner(node)
-    if node.type not in _JOINED:
-        return conds[node.id]
-    inside = [_joined(part, conds, everything) for part in operands(node)]
-    if node.type == "not_operator":
-        return presence.negated(inside[0], everything)
-    if node.type == "conditional_expression":
-        return presence.choice(inside[1], inside[0], inside[2])
-    is_and = any(c.type == "and" for c in node.children)
-    return (presence.both if is_and else presence.either)(inside[0], inside[1])
-
-
-def _when(interpreter: Interpreter, value: Value, part: Node) -> Cond:
-    """When a truth holds: what is not known of a name is one unknown, wherever the condition asks for it."""
-    name = text(part) if part.type in _NAMES else f"{part.start_byte}"
-    unknown = presence.atom(name, "expr")
-    result: Cond = 0
-    for one, mask in interpreter.lanes.groups(value):
-        settled = one.value if isinstance(one, Maybe) and one.default else one
-        if not isinstance(settled, bool):
-            result = presence.either(result, presence.asked(unknown, mask))
-        elif settled:
-            result = presence.either(result, mask)
-    return result
-
-
-def _may_change(part: Node) -> bool:
-    """Whether asking for a part of a condition may change what a name holds that is not the function's own."""
-    return any(n.type in ("call", "await", "named_expression", "yield") for n in walk(part))
-
-
-def _is_local(name: str, frame: Frame) -> bool:
-    """Whether a name is one of the function alone, which nothing that it calls can set."""
-    body = frame.scope.body.text or b""
-    own = frame.parent is not None and not frame.is_class and frame.scope.holds(name)
-    return own and name not in frame.scope.outer and b"nonlocal" not in body and b":=" not in body
 
 
 def answer_of(interpreter: Interpreter, value: Value, node: Node) -> Answer:
@@ -164,7 +102,7 @@ def answer_of(interpreter: Interpreter, value: Value, node: Node) -> Answer:
             guess_yes |= mask if one.value else 0
             guess_no |= 0 if one.value else mask
             assumes = unite(assumes, one.names)
-        elif isinstance(one, Unknown):
+        elif isinstance(one, (Unknown, Cases)):
             unknowns = unite(unknowns, one.names)
     if not unknowns and not yes | no | guess_yes | guess_no:
         unknowns = (oneline(node, 60),)

@@ -35,7 +35,7 @@ from archscan.frontends.python.interpreter.special import (
     class_item,
     compared,
     is_named_tuple,
-    negated,
+    opposite,
     sent,
     tested,
 )
@@ -64,6 +64,7 @@ from archscan.frontends.python.interpreter.values import (
 from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import oneline, operands, string_parts, text, walk
+from archscan.model.condition import negated, unnamed
 from archscan.sources.lines import matches
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def _boolean(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
 def _not(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     argument = child(node, "argument")
     assert argument is not None
-    return negated(interpreter, tested(interpreter, interpreter.evaluate(argument, frame)))
+    return opposite(interpreter, tested(interpreter, interpreter.evaluate(argument, frame)))
 
 
 def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
@@ -239,7 +240,8 @@ def _comparison(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         if isinstance(one, Unknown):
             one = _taken_for_granted(sign, a, b, operands(node), one)
         if isinstance(one, Unknown):
-            one = Unknown((oneline(node, 80),), one.arch)
+            words = (oneline(node, 80),)
+            one = Unknown(words, one.arch, holds=unnamed(words, "architecture" if one.arch else "expr"))
         result = one if result is True else logical(interpreter.lanes, True, result, one)
     return result
 
@@ -293,16 +295,10 @@ _CHIP_VERSION = re.compile(r"(?i)sm_|compute|arch|capab|device|len\(")
 
 def _conditional(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     then, condition, other = operands(node)[:3]
-    yes, maybe, names = taken(interpreter, condition, frame, interpreter.lanes.all)
-    parts = []
-    if yes or maybe:
-        value = interpreter.evaluate(then, frame)
-        parts += [(value, yes, ()), (value, maybe, names)]
-    if interpreter.lanes.all & ~yes:
-        value = interpreter.evaluate(other, frame)
-        no = interpreter.lanes.all & ~yes & ~maybe
-        parts += [(value, no, ()), (value, maybe, names)]
-    return combine(interpreter, [(v, m, n) for v, m, n in parts if m])
+    when = taken(interpreter, condition, frame)
+    unless = negated(when, interpreter.lanes.all)
+    sides = [(node, side) for node, side in ((then, when), (other, unless)) if side != 0]
+    return combine(interpreter, [(interpreter.evaluate(node, frame), side) for node, side in sides])
 
 
 def _operator(interpreter: Interpreter, node: Node, frame: Frame) -> Value:

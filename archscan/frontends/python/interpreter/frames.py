@@ -10,6 +10,7 @@ from tree_sitter import Node
 from archscan.frontends.python.interpreter.values import ClassV, Unknown, Value
 from archscan.frontends.python.source.modules import Module
 from archscan.frontends.python.source.scopes import Scope
+from archscan.model.condition import Atom, Cond, possibly
 from archscan.model.gate import Related
 
 END = 1 << 60
@@ -34,16 +35,26 @@ class Frame:
     owner: ClassV | None = None  # class around the function
     memo: dict[tuple[int, int, str], tuple[Value, tuple[Related, ...]]] = field(default_factory=dict)
     busy: set[tuple[object, ...]] = field(default_factory=set)
+    unknowns: dict[object, Atom] = field(default_factory=dict)  # what nobody can tell, by where it is asked for
 
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """A raise that some lanes meet."""
+    """A raise, and when it is met."""
 
-    mask: int
-    names: tuple[str, ...]  # unknown conditions on the way
+    when: Cond
     node: Node
     module: Module
+
+    @property
+    def mask(self) -> int:
+        """The lanes that may meet it."""
+        return possibly(self.when)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether nothing but the target decides who meets it."""
+        return isinstance(self.when, int)
 
 
 @dataclass(frozen=True, slots=True)

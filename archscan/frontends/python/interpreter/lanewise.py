@@ -17,6 +17,7 @@ from archscan.frontends.python.interpreter.pure import ARITHMETIC, NotPlainError
 from archscan.frontends.python.interpreter.values import (
     AlikeV,
     Capability,
+    Cases,
     ClassV,
     DictV,
     ExternalV,
@@ -28,7 +29,6 @@ from archscan.frontends.python.interpreter.values import (
     Maybe,
     MemberV,
     ModuleV,
-    OneOf,
     SetV,
     Split,
     Unknown,
@@ -36,10 +36,10 @@ from archscan.frontends.python.interpreter.values import (
     VersionV,
     ViewV,
     assume,
+    chosen,
     depends,
     encode,
     is_constant,
-    one_of,
     unite,
 )
 
@@ -123,8 +123,8 @@ def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
             return Unknown(v.names, v.arch)
         if isinstance(v, Maybe):
             return assume((v.value is None) is wanted, v.names, v.default)
-        if isinstance(v, OneOf):
-            return one_of(((one is None) is wanted for one in v.values), v.names)
+        if isinstance(v, Cases):
+            return chosen([((one is None) is wanted, when) for one, when in v.cases])
         if isinstance(v, InstanceV) and not v.made:
             return Unknown((v.cls.name,))
         if isinstance(v, FuncV) and v.doubt:

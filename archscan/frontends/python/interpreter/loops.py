@@ -11,7 +11,7 @@ from archscan.frontends.python.interpreter.exceptions import cannot_raise, passe
 from archscan.frontends.python.interpreter.frames import NO_SCOPE, Frame
 from archscan.frontends.python.interpreter.lanewise import items_of, logical, truth_of
 from archscan.frontends.python.interpreter.operations import LONGEST_LOOP, item_of
-from archscan.frontends.python.interpreter.values import DictV, Unknown, Value, depends, is_constant
+from archscan.frontends.python.interpreter.values import Cases, DictV, Unknown, Value, depends, is_constant
 from archscan.frontends.python.source.scopes import Binding
 from archscan.frontends.python.source.syntax import SCOPES, if_arms, operands, statements, text
 from archscan.frontends.python.source.syntax import field as child
@@ -31,18 +31,6 @@ class Rounds:
     every: Value
     goes_on: bool
     sure: bool
-
-
-def asked(interpreter: Interpreter, condition: Node, frame: Frame) -> Value:
-    """The truth of a condition; in a loop over a literal whether some item meets it.
-
-    Where it only goes on to the next item, it has to be met by all: else some item gets further.
-    """
-    whole = truth_of(interpreter.lanes, interpreter.tested(interpreter.evaluate(condition, frame)))
-    rounds = rounds_of(interpreter, condition, frame, whole)
-    if rounds is None:
-        return whole
-    return rounds.every if rounds.goes_on else rounds.some
 
 
 def rounds_of(interpreter: Interpreter, condition: Node, frame: Frame, whole: Value) -> Rounds | None:
@@ -93,7 +81,7 @@ _LEAVING = ("break_statement", "continue_statement", "return_statement", "raise_
 def _tells(interpreter: Interpreter, truth: Value) -> bool:
     """Whether a condition says something of the target whatever the item is."""
     return depends(truth) and not any(
-        isinstance(one, Unknown) and one.arch for one, _ in interpreter.lanes.groups(truth)
+        isinstance(one, Cases) or (isinstance(one, Unknown) and one.arch) for one, _ in interpreter.lanes.groups(truth)
     )
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.interpreter.annotations import given_object, is_of_another_kind
-from archscan.frontends.python.interpreter.branches import combine, split_truth, taken
+from archscan.frontends.python.interpreter.annotations import given_object, is_flag, is_of_another_kind
+from archscan.frontends.python.interpreter.branches import combine, met, taken
 from archscan.frontends.python.interpreter.changes import trusted
 from archscan.frontends.python.interpreter.decorators import decorated
 from archscan.frontends.python.interpreter.exceptions import cannot_raise, leaves_loop, suppressing
@@ -18,7 +18,7 @@ from archscan.frontends.python.interpreter.lanewise import items_of
 from archscan.frontends.python.interpreter.loops import loop_names
 from archscan.frontends.python.interpreter.matching import case_truths
 from archscan.frontends.python.interpreter.mutation import augmented, changed_by
-from archscan.frontends.python.interpreter.operations import item_of
+from archscan.frontends.python.interpreter.operations import Alternative, item_of
 from archscan.frontends.python.interpreter.pure import BUILTINS
 from archscan.frontends.python.interpreter.replay import replayed
 from archscan.frontends.python.interpreter.values import (
@@ -36,7 +36,7 @@ from archscan.frontends.python.interpreter.values import (
     is_constant,
     is_mutable,
     set_once,
-    unite,
+    unrelated,
 )
 from archscan.frontends.python.source.blocks import ends
 from archscan.frontends.python.source.modules import Module
@@ -44,6 +44,7 @@ from archscan.frontends.python.source.scopes import Binding, Chain, Scope, arm_b
 from archscan.frontends.python.source.syntax import SCOPES, if_arms, line_of, oneline, text, walk
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.triggers import is_trigger, occurrences
+from archscan.model.condition import Cond, asked, both, unnamed, without
 from archscan.model.gate import Related, Role
 
 if TYPE_CHECKING:
@@ -54,12 +55,14 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame, position: int) -> 
     """The value of a name as seen from a position."""
     current: Frame | None = frame
     at = position
+    is_round = False
     while current is not None:
         if not current.is_class or current is frame:
             if current.scope.holds(name) and not _is_of_around(current, name):
                 value = resolve(interpreter, name, current, at)
                 if value is not MISSING:
-                    return trusted(interpreter, value, name, current, frame, at)
+                    value = trusted(interpreter, value, name, current, frame, at)
+                    return unrelated(value) if is_round and current.parent is not None else value
             if name in current.locals:
                 value = current.locals[name]
                 if type(value) is Lazy:
@@ -67,7 +70,10 @@ def lookup(interpreter: Interpreter, name: str, frame: Frame, position: int) -> 
                 return trusted(interpreter, value, name, current, frame, at)
             if name in current.parameters:
                 return parameter(interpreter, name, current)
-        at = at if current.scope is NO_SCOPE else END
+        if current.scope is NO_SCOPE:
+            is_round = True  # what the rounds of a loop evaluate around it may be something else in each
+        else:
+            at = END
         current = current.parent
     return _outside(interpreter, name, frame)
 
@@ -83,7 +89,11 @@ def parameter(interpreter: Interpreter, name: str, frame: Frame) -> Value:
     seeded = interpreter.seed(name)
     if seeded is None:
         given = given_object(interpreter, name, frame)
-        return Unknown((name,)) if given is MISSING else given
+        if given is not MISSING:
+            return given
+        if not is_flag(name, frame):
+            return Unknown((name,))
+        return Unknown((name,), holds=frame.unknowns.setdefault(("parameter", name), unnamed((name,))))
     if is_of_another_kind(name, frame) or (name in ("major", "minor") and not _is_about_chips(frame)):
         return Unknown((name,))
     namesake = _namesake(interpreter, name, frame)
@@ -344,19 +354,42 @@ def _join(
     if node.type == "with_statement":
         value = after(arm)
         why = suppressing(interpreter, node, frame)
-        return (
-            combine(interpreter, [(value, interpreter.lanes.all, ()), (otherwise(), interpreter.lanes.all, why)])
-            if why
-            else value
-        )
+        if not why:
+            return value
+        before_it = [_own(interpreter, name, frame, inside[:count], depth + 1) for count in range(1, len(inside))]
+        if any(one is MISSING for one in before_it):
+            return Unknown((name,), lost=True)
+        return _last_of(interpreter, frame, [otherwise(), *before_it, value], (start, "suppressed"), why)
     if node.type in _LOOPS and _may_end_between(node, [b for b in inside if b.chain[depth][1] == 0]):
         return Unknown((name,), lost=True)
     value = after(arm)
     if node.type == "for_statement" and arm == 0 and _is_surely_met(interpreter, node, frame, inside, len(chain)):
-        return value
+        return unrelated(value)
     why = (oneline(node.children[0], 20) + " loop",)
     values = [otherwise(), *(after(i) for i in sorted({b.chain[len(chain)][1] for b in inside} - {arm})), value]
-    return combine(interpreter, [(v, interpreter.lanes.all, why) for v in values])
+    # names may have been left by different rounds
+    return _last_of(interpreter, frame, [unrelated(one) for one in values], (start, name), why)
+
+
+def _last_of(
+    interpreter: Interpreter, frame: Frame, values: list[Value], key: tuple[object, ...], why: tuple[str, ...]
+) -> Value:
+    """One of the values that a name gets one after the other, where nobody can tell which is the last that is given."""
+    left: Cond = interpreter.lanes.all
+    parts: list[Alternative] = []
+    for number, one in enumerate(values[:-1]):
+        here = _happens(interpreter, frame, (*key, number), why)
+        parts.append((one, both(left, here)))
+        left = without(left, here)
+    return combine(interpreter, [*parts, (values[-1], left)])
+
+
+def _happens(interpreter: Interpreter, frame: Frame, key: object, why: tuple[str, ...]) -> Cond:
+    """When something happens that nobody can tell; in one run of a function the same for the same key."""
+    unknown = frame.unknowns.get(key)
+    if unknown is None:
+        unknown = frame.unknowns[key] = unnamed(why)
+    return asked(unknown, interpreter.lanes.all)
 
 
 _REPLAYED = frozenset({"for_statement", "while_statement", "try_statement"})
@@ -396,25 +429,16 @@ def _held_before(interpreter: Interpreter, frame: Frame, name: str, node: Node, 
     return value if value is MISSING else trusted(interpreter, value, name, frame, frame, node.start_byte)
 
 
-Arms = list[tuple[Node, int, int, tuple[str, ...]]]  # block, lanes that surely and perhaps take it, what that hangs on
+Arms = list[tuple[Node, Cond]]  # each block, and when it is gone through if none before it is
 
 
 def _if_arms(interpreter: Interpreter, node: Node, frame: Frame) -> Arms:
-    left, found = interpreter.lanes.all, []
-    for condition, block in if_arms(node):
-        yes, maybe, why = taken(interpreter, condition, frame, left)
-        found.append((block, yes, maybe, why))
-        left &= ~yes
-    return found
+    return [(block, taken(interpreter, condition, frame)) for condition, block in if_arms(node)]
 
 
 def _match_arms(interpreter: Interpreter, node: Node, frame: Frame) -> Arms:
-    left, found = interpreter.lanes.all, []
-    for case, block, truth in case_truths(interpreter, node, frame):
-        yes, maybe, why = split_truth(interpreter, truth, case, left)
-        found.append((block, yes, maybe, why))
-        left &= ~yes
-    return found
+    cases = case_truths(interpreter, node, frame)
+    return [(block, met(interpreter, truth, case, frame)) for case, block, truth in cases]
 
 
 def _after_arms(
@@ -422,22 +446,16 @@ def _after_arms(
     earlier: list[Binding], chain: Chain, start: int,
 ) -> Value:  # fmt: skip
     """The value after the arms of which the first that is met is gone through."""
-    parts: list[tuple[Value, int, tuple[str, ...]]] = []
-    left = interpreter.lanes.all
-    names: tuple[str, ...] = ()
-    for index, (block, yes, maybe, why) in enumerate(arms):
+    parts: list[Alternative] = []
+    left: Cond = interpreter.lanes.all
+    for index, (block, when) in enumerate(arms):
         if not ends(block):
-            value = after(index)
-            parts.append((value, yes, names))
-            if maybe:
-                parts.append((value, maybe, unite(names, why)))
-        left &= ~yes
-        if maybe:
-            names = unite(names, why)
-    if left:
-        parts.append((_reach(interpreter, name, frame, earlier, chain, start), left, names))
-    before_all = _before(interpreter, name, frame, any(depends(value) for value, _, _ in parts))
-    return combine(interpreter, [(before_all if v is MISSING else v, m, n) for v, m, n in parts])
+            parts.append((after(index), both(left, when)))
+        left = without(left, when)
+    if left != 0:
+        parts.append((_reach(interpreter, name, frame, earlier, chain, start), left))
+    before_all = _before(interpreter, name, frame, any(depends(value) for value, _ in parts))
+    return combine(interpreter, [(before_all if value is MISSING else value, when) for value, when in parts])
 
 
 def _after_try(
@@ -457,15 +475,17 @@ def _after_try(
     if not handlers or cannot_raise(interpreter, blocks[0], frame):
         return normal
     why = (oneline(node.children[0], 20) + " " + oneline(blocks[handlers[0]].parent or node, 60).split(":")[0],)
-    everything = interpreter.lanes.all
+    left: Cond = interpreter.lanes.all
     lost = Unknown((name,), lost=True)
-    parts: list[tuple[Value, int, tuple[str, ...]]] = []
+    parts: list[Alternative] = []
     for i in handlers:
         value = _own(interpreter, name, frame, [b for b in inside if b.chain[depth][1] == i], depth + 1)
         if value is MISSING:
             value = lost if 0 in bound else otherwise()
-        parts.append((value, everything, why))
-    return combine(interpreter, [*parts, (normal, everything, why)])
+        caught = _happens(interpreter, frame, (node.start_byte, "caught", i), why)
+        parts.append((value, both(left, caught)))
+        left = without(left, caught)
+    return combine(interpreter, [*parts, (normal, left)])
 
 
 def _own(interpreter: Interpreter, name: str, frame: Frame, bindings: list[Binding], depth: int) -> Value:

@@ -9,6 +9,7 @@ from typing import Any
 from archscan.frontends.python.interpreter.values import (
     BuiltinMethod,
     Capability,
+    Cases,
     DictV,
     ExternalV,
     FuncV,
@@ -17,25 +18,29 @@ from archscan.frontends.python.interpreter.values import (
     Lanes,
     ListV,
     Maybe,
-    OneOf,
     PropertiesV,
     SetV,
     Unknown,
     Value,
     ViewV,
     assume,
+    chosen,
     depends,
     doubted,
     is_constant,
-    one_of,
+    names_of,
     unite,
 )
+from archscan.model.condition import EVERY, Cond, both, possibly
+
+Alternative = tuple[Value, Cond]  # what a value may be, and the condition under which it is that
 
 
-def by_cover(parts: list[tuple[Value, int, tuple[str, ...]]], mask: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+def by_cover(parts: Sequence[Alternative], mask: int) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Groups the lanes of `mask` by which of the alternatives reach them."""
     groups: list[tuple[tuple[int, ...], int]] = [((), mask)]
-    for i, (_, lanes, _) in enumerate(parts):
+    for i, (_, when) in enumerate(parts):
+        lanes = possibly(when)
         groups = [
             half for reach, held in groups for half in (((*reach, i), held & lanes), (reach, held & ~lanes)) if half[1]
         ]
@@ -44,22 +49,22 @@ def by_cover(parts: list[tuple[Value, int, tuple[str, ...]]], mask: int) -> Iter
             yield lanes, reach
 
 
-def preferred(alternatives: list[tuple[Value, tuple[str, ...]]], asking: Sequence[int]) -> Value:
-    """Of the values that may reach a lane the last one, under its assumptions; agreed ones need none.
+def preferred(alternatives: Sequence[Alternative], asking: Sequence[int]) -> Value:
+    """Of the values that may reach a lane the one that is meant, under its assumptions; agreed ones need none.
 
-    `asking` are those that depend on the target: if there is one, it is what is meant.
+    `asking` are those that depend on the target: if there is one, it is what is meant. Of several constants none is.
     """
     values = [v for v, _ in alternatives]
     first = values[0]
     if all(type(v) is type(first) and (v is first or (is_constant(v) and v == first)) for v in values):
         return first
-    names = unite(*(n for _, n in alternatives))
+    names = unite(*(names_of(when) for _, when in alternatives))
     found = _preferred(values, names, asking)
-    return found if isinstance(found, OneOf) else doubted(found, names)
+    return chosen(alternatives) if found is None else doubted(found, names)
 
 
-def _preferred(values: list[Value], names: tuple[str, ...], asking: Sequence[int]) -> Value:
-    """The one of different values that is meant."""
+def _preferred(values: list[Value], names: tuple[str, ...], asking: Sequence[int]) -> Value | None:
+    """The one of different values that is meant; None if no one is."""
     if any(map(_holds_text, values)) and all(v is None or isinstance(v, str) or _holds_text(v) for v in values):
         last = values[-1]  # what is returned where nothing is objected to
         return Unknown(names, last.arch, True) if isinstance(last, Unknown) else assume(last, names)
@@ -83,7 +88,7 @@ def _preferred(values: list[Value], names: tuple[str, ...], asking: Sequence[int
     known = [v for v in telling if not isinstance(v, Unknown)]
     if len(known) == 1 and not is_constant(known[0]):
         return known[0]
-    return one_of(values, names)
+    return None
 
 
 def _holds_text(value: Value) -> bool:
@@ -97,6 +102,13 @@ def _is_default(value: Value) -> bool:
 
 def kleene(is_and: bool, a: Value, b: Value) -> Value:
     """`a and b` or `a or b` on one lane; an unknown operand that asks nothing of the target is taken as met."""
+    if type(a) is Cases or type(b) is Cases:
+        ways = [
+            (kleene(is_and, x, y), both(here, there))
+            for x, here in (a.cases if type(a) is Cases else ((a, EVERY),))
+            for y, there in (b.cases if type(b) is Cases else ((b, EVERY),))
+        ]
+        return chosen([(v, when) for v, when in ways if when != 0], True)
     stop = not is_and
     x, y = _unless_stopped(truthy(a), stop), _unless_stopped(truthy(b), stop)
     if x is stop:
@@ -131,8 +143,9 @@ def _unless_stopped(value: Value, stop: bool) -> Value:
 def truthy(value: Value) -> Value:
     if isinstance(value, Unknown):
         return value.text or value
-    if isinstance(value, OneOf):
-        return one_of((truthy(one) for one in value.values), value.names)
+    if isinstance(value, Cases):
+        is_truth = any(isinstance(one, bool) for one, _ in value.cases)
+        return value if is_truth else chosen([(truthy(one), when) for one, when in value.cases])
     if isinstance(value, Maybe):
         inner_truth = truthy(value.value)
         return inner_truth if isinstance(inner_truth, Unknown) else Maybe(inner_truth, value.names, value.default)

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from archscan.frontends.python.interpreter.frames import MISSING, Lazy
 from archscan.frontends.python.interpreter.values import (
+    Cases,
     DictV,
     ExternalV,
     FuncV,
     IterV,
     ListV,
     Maybe,
-    OneOf,
     PartialV,
     SetV,
     Split,
@@ -81,7 +81,7 @@ def applied(
 
 def _is_guarded(value: Value) -> bool:
     groups = value.groups if isinstance(value, Split) else ((value, 0),)
-    return any(isinstance(one, (Unknown, Maybe, OneOf)) for one, _ in groups)
+    return any(isinstance(one, (Unknown, Maybe, Cases)) for one, _ in groups)
 
 
 def _on(interpreter: Interpreter, call: Callable[[int], Value], mask: int) -> list[tuple[Value, int]]:

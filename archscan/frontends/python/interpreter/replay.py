@@ -19,10 +19,10 @@ from archscan.frontends.python.interpreter.operations import LONGEST_LOOP, item_
 from archscan.frontends.python.interpreter.pure import PURE
 from archscan.frontends.python.interpreter.values import (
     BuiltinMethod,
+    Cases,
     ExternalV,
     IterV,
     Maybe,
-    OneOf,
     SetV,
     Split,
     Unknown,
@@ -224,7 +224,7 @@ class _Replay:
 
     def _told(self, value: Value, live: int) -> Value:
         for one, mask in self.interpreter.lanes.groups(value):
-            if mask & live and (isinstance(one, (Unknown, Maybe, OneOf, IterV)) or not _is_told(one)):
+            if mask & live and (isinstance(one, (Unknown, Maybe, Cases, IterV)) or not _is_told(one)):
                 raise GiveUpError
         return value
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.aliases import spoiled
-from archscan.frontends.python.interpreter.branches import combine, split_truth, taken
+from archscan.frontends.python.interpreter.branches import combine, met, taken
 from archscan.frontends.python.interpreter.calls import outcome_of
 from archscan.frontends.python.interpreter.classes import class_member, evaluated, mro
 from archscan.frontends.python.interpreter.exceptions import cannot_raise, suppressing
@@ -27,9 +27,10 @@ from archscan.frontends.python.interpreter.frames import (
 from archscan.frontends.python.interpreter.lanewise import items_of, truth_of
 from archscan.frontends.python.interpreter.loops import loop_names
 from archscan.frontends.python.interpreter.matching import case_truths
-from archscan.frontends.python.interpreter.operations import hashable
+from archscan.frontends.python.interpreter.operations import Alternative, hashable
 from archscan.frontends.python.interpreter.pure import ANY_ORDER, PURE, applied
 from archscan.frontends.python.interpreter.values import (
+    Cases,
     ClassV,
     DictV,
     ExternalV,
@@ -42,10 +43,12 @@ from archscan.frontends.python.interpreter.values import (
     assume,
     depends,
     doubted,
+    has_unknowns,
     is_constant,
     is_doubt,
     is_mutable,
-    unite,
+    names_of,
+    unrelated,
 )
 from archscan.frontends.python.source.comments import said_of
 from archscan.frontends.python.source.modules import Module
@@ -62,6 +65,7 @@ from archscan.frontends.python.source.syntax import (
     text,
 )
 from archscan.frontends.python.source.syntax import field as child
+from archscan.model.condition import Cond, asked, both, either, possibly, surely, unnamed, without
 from archscan.model.gate import Related, Role
 
 if TYPE_CHECKING:
@@ -97,7 +101,7 @@ def invoke(interpreter: Interpreter, callee: Value, args: tuple[Value, ...], key
     if callee.doubt:
         sure = FuncV(callee.module, callee.node, callee.frame, callee.bound, callee.is_bound)
         outcome = invoke(interpreter, sure, args, keywords)
-        return Outcome(assume(outcome.value, callee.doubt), outcome.raises)
+        return Outcome(assume(unrelated(outcome.value), callee.doubt), outcome.raises)
     key = _call_key(interpreter, callee, args, keywords)
     if key is not None and key in interpreter._calls:
         outcome, trace = interpreter._calls[key]
@@ -119,9 +123,14 @@ def invoke(interpreter: Interpreter, callee: Value, args: tuple[Value, ...], key
         mine = (definition, *mine[:TRACE])
     interpreter.trace = outer
     interpreter.trace.extend(mine)
-    if key is not None and whole == interpreter.cut_short:
+    if key is not None and whole == interpreter.cut_short and not _is_of_one_call(outcome.value):
         interpreter._calls[key] = (outcome, mine)
     return outcome
+
+
+def _is_of_one_call(value: Value) -> bool:
+    """Whether what a call gives holds unknowns of its run: another call need not come to the same."""
+    return has_unknowns(value) or (isinstance(value, FuncV) and value.frame.parent is not None)
 
 
 def mixes(interpreter: Interpreter, module: Module, function: Node) -> bool:
@@ -141,15 +150,16 @@ def mixes(interpreter: Interpreter, module: Module, function: Node) -> bool:
 
 
 def _mixed(interpreter: Interpreter, body: Node | None, frame: Frame) -> bool:
-    def mixed(value: Value, names: tuple[str, ...]) -> bool:
+    def mixed(value: Value, when: Cond) -> bool:
+        names = names_of(when)
         for one, _ in interpreter.lanes.groups(truth_of(interpreter.lanes, value)):
-            arch = isinstance(one, Unknown) and one.arch
+            arch = isinstance(one, Cases) or (isinstance(one, Unknown) and one.arch)
             names += () if arch or isinstance(one, bool) else one.names
         return any(not _ENVIRONMENT.search(name) and not is_doubt(name) for name in names)
 
     run = _Run(interpreter, frame, mixed)
     if body is not None:
-        run.block(body, interpreter.lanes.all, ())
+        run.block(body, interpreter.lanes.all)
     return run.found
 
 
@@ -206,13 +216,13 @@ def _run(interpreter: Interpreter, callee: FuncV, args: tuple[Value, ...], keywo
     if _gives_later(interpreter, callee):
         return Outcome(Unknown(("generator",), lost=True))
     run = _Run(interpreter, frame)
-    fall, names = run.block(body, interpreter.lanes.all, ())
-    if fall:
-        run.returns.append((None, fall, names))
+    fall = run.block(body, interpreter.lanes.all)
+    if fall != 0:
+        run.returns.append((None, fall))
     value = combine(interpreter, run.returns) if run.returns else Unknown(("raises",))
     left = interpreter.lanes.all
-    for _, mask, _ in run.returns:
-        left &= ~mask
+    for _, when in run.returns:
+        left &= ~possibly(when)
     if left and run.returns:  # who gets there got past what raises
         past = [
             (doubted(one, ("nothing raises",)), mask & left)
@@ -281,144 +291,140 @@ _LEAVING = (
 
 
 class _Run:
-    """Walks a function body forward: which lanes return what, and which raise; no further than to what is sought."""
+    """Walks a function body forward: what is returned when, and what is raised; no further than to what is sought."""
 
     def __init__(
-        self, interpreter: Interpreter, frame: Frame, sought: Callable[[Value, tuple[str, ...]], bool] | None = None
+        self, interpreter: Interpreter, frame: Frame, sought: Callable[[Value, Cond], bool] | None = None
     ) -> None:
         self.interpreter = interpreter
         self.frame = frame
         self.sought = sought
         self.found = False
-        self.returns: list[tuple[Value, int, tuple[str, ...]]] = []
+        self.returns: list[Alternative] = []
         self.raises: list[Raise] = []
-        self.breaks: list[tuple[int, tuple[str, ...]]] = []  # lanes that have left the loop around
-        self.rounds: list[tuple[int, tuple[str, ...]]] = []  # and those that go on with its next round
+        self.breaks: Cond = 0  # when the loop around has been left
+        self.rounds: Cond = 0  # and when it goes on with its next round
 
-    def block(self, block: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-        """The lanes that leave the block at its end, and the unknown conditions they hang on."""
+    def block(self, block: Node, live: Cond) -> Cond:
+        """When the end of a block is come to, if its beginning is under that condition."""
         for statement in statements(block):
-            if not live or self.found:
+            if live == 0 or self.found:
                 break
-            live, names = self.statement(statement, live, names)
-        return live, names
+            live = self.statement(statement, live)
+        return live
 
-    def statement(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    def statement(self, node: Node, live: Cond) -> Cond:
         kind = node.type
         if kind == "return_statement":
             value = self._returned(operands(node))
-            self.returns.append((value, live, names))
-            self.found = self.sought is not None and self.sought(value, names)
-            return 0, names
+            self.returns.append((value, live))
+            self.found = self.sought is not None and self.sought(value, live)
+            return 0
         if kind == "raise_statement":
-            self.raises.append(Raise(live, names, node, self.frame.module))
-            return 0, names
+            self._raise(live, node, self.frame.module)
+            return 0
         if kind in COMPOUND and not _may_leave(node):
-            return live, names
+            return live
         if kind == "if_statement":
-            return self._if(node, live, names)
+            return self._arms([(block, taken(self.interpreter, c, self.frame)) for c, block in if_arms(node)], live)
         if kind == "assert_statement":
-            return self._assert(node, live, names)
+            return self._assert(node, live)
         if kind == "expression_statement":
-            return self._expression(node, live, names)
+            return self._expression(node, live)
         if kind == "try_statement":
-            return self._try(node, live, names)
+            return self._try(node, live)
         if kind == "match_statement":
-            return self._match(node, live, names)
+            cases = case_truths(self.interpreter, node, self.frame)
+            return self._arms([(b, met(self.interpreter, truth, c, self.frame)) for c, b, truth in cases], live)
         if kind == "with_statement":
-            return self._with(node, live, names)
+            return self._with(node, live)
         if kind == "continue_statement":
-            self.rounds.append((live, names))
-            return 0, names
+            self.rounds = either(self.rounds, live)
+            return 0
         if kind == "break_statement":
-            self.breaks.append((live, names))
-            return 0, names
+            self.breaks = either(self.breaks, live)
+            return 0
         if kind in ("for_statement", "while_statement"):
-            return self._loop(node, live, names)
-        return live, names
+            return self._loop(node, live)
+        return live
 
-    def _with(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    def _happens(self, why: tuple[str, ...]) -> Cond:
+        """When something happens that nobody can tell."""
+        return asked(unnamed(why), self.interpreter.lanes.all)
+
+    def _raise(self, when: Cond, node: Node, module: Module) -> None:
+        """Notes what is raised: for the targets that are sure to come to it, and for those that may."""
+        self.raises += [Raise(part, node, module) for part in (surely(when), without(when, surely(when))) if part != 0]
+
+    def _with(self, node: Node, live: Cond) -> Cond:
         """What raises in the block may be suppressed: then what follows it goes on."""
         body = child(node, "body")
         if body is None:
-            return live, names
+            return live
         why = suppressing(self.interpreter, node, self.frame)
         if not why:
-            return self.block(body, live, names)
+            return self.block(body, live)
         mark = len(self.raises)
-        self.block(body, live, unite(names, why))
+        suppressed = both(live, self._happens(why))
+        fall = self.block(body, without(live, suppressed))
         del self.raises[mark:]
-        return live, unite(names, why)
+        return either(fall, suppressed)
 
-    def _match(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-        left, out, path = live, 0, names
-        for case, block, truth in case_truths(self.interpreter, node, self.frame):
-            yes, maybe, why = split_truth(self.interpreter, truth, case, left)
-            fall, path = self._arm(block, yes, maybe, why, path)
-            out |= fall
-            left &= ~yes
-        return out | left, path if path != names else names
+    def _arms(self, arms: list[tuple[Node, Cond]], live: Cond) -> Cond:
+        """When the end of a statement is come to of whose arms the first that is met is gone through."""
+        out: Cond = 0
+        for block, when in arms:
+            here = both(live, when)
+            live = without(live, when)
+            if here != 0:
+                out = either(out, self.block(block, here))
+        return either(out, live)
 
-    def _arm(
-        self, block: Node, yes: int, maybe: int, why: tuple[str, ...], path: tuple[str, ...]
-    ) -> tuple[int, tuple[str, ...]]:
-        """The lanes that come out of an arm, and what those that go on hang on."""
-        fall = 0
-        if yes:
-            fall |= self.block(block, yes, path)[0]
-        if maybe:
-            through, _ = self.block(block, maybe, unite(path, why))
-            fall |= through
-            if not through:
-                path = unite(path, why)
-        return fall, path
-
-    def _try(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    def _try(self, node: Node, live: Cond) -> Cond:
         """Goes on with a handler where the body may raise, and surely where it returns what a missing key gives."""
         kinds, blocks = clauses(node), arm_blocks(node)
         handlers = [blocks[i] for i, kind in enumerate(kinds) if kind.startswith("except")]
         mark, thrown = len(self.returns), len(self.raises)
-        broken, gone_on = len(self.breaks), len(self.rounds)
         told = bool(handlers) and self._only_misses(blocks[0])
         safe = not handlers or told or cannot_raise(self.interpreter, blocks[0], self.frame)
         why = () if safe else ("try " + oneline(handlers[0].parent or node, 60).split(":")[0],)
+        left, caught = live, []
+        for _ in handlers if why else ():
+            caught.append(both(left, self._happens(why)))
+            left = without(left, caught[-1])
         self.interpreter.tries += 1
         try:
-            fall, after = self.block(blocks[0], live, names)
+            fall = self.block(blocks[0], left)
         finally:
             self.interpreter.tries -= 1
         missed = 0
-        for value, mask, _ in self.returns[mark:] if handlers else ():
+        for value, when in self.returns[mark:] if handlers else ():
             for one, lanes in self.interpreter.lanes.groups(value):
-                missed |= lanes & mask if isinstance(one, Unknown) and one.raises == "KeyError" else 0
+                missed |= lanes & possibly(when) if isinstance(one, Unknown) and one.raises == "KeyError" else 0
         if missed:
-            self.returns[mark:] = [(v, m & ~missed, n) for v, m, n in self.returns[mark:] if m & ~missed]
-            caught, _ = self.block(handlers[0], missed, unite(names, why))
-            fall |= caught
+            self.returns[mark:] = [(v, here) for v, when in self.returns[mark:] if (here := without(when, missed)) != 0]
+            fall = either(fall, self.block(handlers[0], both(live, missed)))
         if handlers:
             del self.raises[thrown:]
-        if "else_clause" in kinds and fall:
-            fall, after = self.block(blocks[kinds.index("else_clause")], fall, after)
+        if "else_clause" in kinds and fall != 0:
+            fall = self.block(blocks[kinds.index("else_clause")], fall)
         given = len(self.returns)
-        for handler in handlers if why else ():
-            caught, _ = self.block(handler, live & ~missed, unite(names, why))
-            fall, after = fall | caught, unite(after, why)
+        for handler, here in zip(handlers, caught, strict=False):
+            fall = either(fall, self.block(handler, without(here, missed)))
         if why:  # what the body gives is meant, if nothing in it raises
             mine, caught_ones = self.returns[mark:given], self.returns[given:]
             covered = 0
-            for _, mask, _ in mine:
-                covered |= mask
-            self.returns[mark:] = [(doubted(v, why), m, n) for v, m, n in mine]
-            self.returns += [(v, m & ~covered, n) for v, m, n in caught_ones if m & ~covered]
-            for left, start in ((self.breaks, broken), (self.rounds, gone_on)):
-                left[start:] = [(m, unite(n, why)) for m, n in left[start:]]
+            for _, when in mine:
+                covered |= possibly(when)
+            self.returns[mark:] = [(doubted(v, why), when) for v, when in mine]
+            self.returns += [(v, here) for v, when in caught_ones if (here := without(when, covered)) != 0]
         if kinds[-1] == "finally_clause":
             last = _Run(self.interpreter, self.frame, self.sought)
-            last.block(blocks[-1], live, ())
-            if last.returns or last.raises or last.breaks or last.rounds:
-                self.returns[mark:] = [(Unknown(("finally",), lost=True), live, names)]
-                return 0, names
-        return fall, after if fall else names
+            last.block(blocks[-1], live)
+            if last.returns or last.raises or last.breaks != 0 or last.rounds != 0:
+                self.returns[mark:] = [(Unknown(("finally",), lost=True), live)]
+                return 0
+        return fall
 
     def _only_misses(self, block: Node) -> bool:
         """Whether all that a block can raise is that a key is not there: it is a table's row that is returned."""
@@ -436,81 +442,63 @@ class _Run:
             self.interpreter.evaluate(index, self.frame), Unknown
         )
 
-    def _loop(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    def _loop(self, node: Node, live: Cond) -> Cond:
         """A loop over few known items is gone through item by item; of others nobody knows whether they are entered."""
         body, source, target = child(node, "body"), child(node, "right"), child(node, "left")
         if body is None:
-            return live, names
+            return live
         held = self.interpreter.evaluate(source, self.frame) if source is not None else None
         items = items_of(self.interpreter.lanes, held) if source is not None and target is not None else None
-        outer, self.breaks, self.rounds = (self.breaks, self.rounds), [], []
+        outer, self.breaks, self.rounds = (self.breaks, self.rounds), 0, 0
         if items is not None and target is not None and len(items) <= _MOST_ROUNDS and type(held) is not SetV:
-            fall, after = self._rounds(body, target, items, live, names)
-        else:
-            after = unite(names, (oneline(node.children[0], 20) + " loop",))
-            self.block(body, live, after)
-            fall = live  # whatever a round does, there may be none
+            fall = self._rounds(body, target, items, live)
+        else:  # one round stands for whichever leaves the loop, if one does
+            entered = both(live, self._happens((oneline(node.children[0], 20) + " loop",)))
+            fall = either(without(live, entered), either(self.block(body, entered), self.rounds))
         broken = self.breaks
         self.breaks, self.rounds = outer
         last = node.children_by_field_name("alternative")
         block = child(last[0], "body") if last else None
         if block is not None:
-            fall, after = self.block(block, fall, after)
-        for mask, why in broken:
-            fall, after = fall | mask, unite(after, why)
-        return fall, after
+            fall = self.block(block, fall)
+        return either(fall, broken)
 
-    def _rounds(
-        self, body: Node, target: Node, items: tuple[Value, ...], live: int, names: tuple[str, ...]
-    ) -> tuple[int, tuple[str, ...]]:
+    def _rounds(self, body: Node, target: Node, items: tuple[Value, ...], live: Cond) -> Cond:
         around = self.frame
         for item in items:
-            if not live or self.found:
+            if live == 0 or self.found:
                 break
             self.frame = Frame(around.module, NO_SCOPE, around, loop_names(self.interpreter, target, item))
             try:
-                live, names = self.block(body, live, names)
+                live = self.block(body, live)
             finally:
                 self.frame.memo.clear()
                 self.frame = around
-            for mask, why in self.rounds:
-                live, names = live | mask, unite(names, why)
-            self.rounds = []
-        return live, names
+            live = either(live, self.rounds)
+            self.rounds = 0
+        return live
 
     def _returned(self, value: list[Node]) -> Value:
         if not value:
             return None
         return self.interpreter.evaluate(value[0], self.frame)
 
-    def _if(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-        left, out, path = live, 0, names
-        for condition, block in if_arms(node):
-            yes, maybe, why = taken(self.interpreter, condition, self.frame, left)
-            fall, path = self._arm(block, yes, maybe, why, path)
-            out |= fall
-            left &= ~yes
-        return out | left, path
+    def _assert(self, node: Node, live: Cond) -> Cond:
+        failed = without(live, possibly(taken(self.interpreter, operands(node)[0], self.frame)))
+        if failed != 0:
+            self._raise(failed, node, self.frame.module)
+        return without(live, failed)
 
-    def _assert(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-        condition = operands(node)[0]
-        yes, maybe, _ = taken(self.interpreter, condition, self.frame, live)
-        failed = live & ~yes & ~maybe
-        if failed:
-            self.raises.append(Raise(failed, names, node, self.frame.module))
-        return live & ~failed, names
-
-    def _expression(self, node: Node, live: int, names: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    def _expression(self, node: Node, live: Cond) -> Cond:
         call = node.named_children[0] if node.named_children else node
         if call.type != "call" or not self.interpreter.knowledge.may_require(call):
-            return live, names
-        outcome = outcome_of(self.interpreter, call, self.frame)
-        for one in outcome.raises:
-            if one.mask & live:
-                self.raises.append(Raise(one.mask & live, unite(names, one.names), one.node, one.module))
-                if not one.names:
-                    live &= ~one.mask
-        return live, names
+            return live
+        for one in outcome_of(self.interpreter, call, self.frame).raises:
+            here = both(live, one.when)
+            if here != 0:
+                self._raise(here, one.node, one.module)
+                live = without(live, one.when) if one.is_sure else live
+        return live
 
 
 _MOST_ROUNDS = 16
@@ -531,7 +519,7 @@ def _fields_of(cls: ClassV) -> list[str]:
 
 def _given_as(name: str, value: Value) -> Value:
     """An argument nobody can tell goes by its parameter's name: then a call gives the same to all callers."""
-    return Unknown((name,)) if isinstance(value, Unknown) and not value.arch else value
+    return Unknown((name,), holds=value.holds) if isinstance(value, Unknown) and not value.arch else value
 
 
 def _definition_of(function: FuncV) -> Related:

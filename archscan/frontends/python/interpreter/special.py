@@ -64,7 +64,7 @@ def compared(interpreter: Interpreter, sign: str, a: Value, b: Value) -> Value:
         found = sent(interpreter, owner, COMPARING[way], (other,))
         if found is MISSING and way == "!=":
             found = sent(interpreter, owner, "__eq__", (other,))
-            found = found if found is MISSING else negated(interpreter, found)
+            found = found if found is MISSING else opposite(interpreter, found)
         if found is not MISSING:
             return found
         if isinstance(owner, InstanceV):
@@ -123,10 +123,10 @@ def _contained(interpreter: Interpreter, is_in: bool, item: Value, holder: Value
     if found is MISSING:
         return Unknown((), depends(item) or carries(interpreter, holder), lost=True)
     found = truth_of(interpreter.lanes, found)
-    return found if is_in else negated(interpreter, found)
+    return found if is_in else opposite(interpreter, found)
 
 
-def negated(interpreter: Interpreter, value: Value) -> Value:
+def opposite(interpreter: Interpreter, value: Value) -> Value:
     """The opposite of a truth."""
     return interpreter.lanes.lift(operator.not_, truth_of(interpreter.lanes, value))
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tree_sitter import Node
 
 from archscan.analysis.encodings import is_pair, text_form, written_like
+from archscan.model.condition import EVERY, Atom, Cond, asked, both, either, unnamed, without
+from archscan.model.condition import atoms as atoms_of
+from archscan.model.condition import renamed as renamed_condition
 from archscan.model.target import Target, Universe
 
 Value = Any  # a Python constant or one of the classes below
@@ -24,6 +27,7 @@ class Unknown:
     `text` = it is a text that holds something, whatever: true, and not None.
     `lost` = the source gives it, in a way that is not followed: what its name says by convention is no help then.
     `raises` = there is none: what is raised instead, if that is known.
+    `holds` = it is a truth that stays as it is: the unknown that it is, wherever it is asked again.
     """
 
     names: tuple[str, ...] = ()
@@ -31,6 +35,7 @@ class Unknown:
     text: bool = False
     lost: bool = False
     raises: str = ""
+    holds: Atom | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,15 @@ class Maybe:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
-    """One of several constants: which of them hangs on the unknown conditions `names`."""
+class Cases:
+    """One of several constants, each with the condition under which it is this one: no two of them hold at once."""
 
-    values: tuple[Value, ...]
-    names: tuple[str, ...]
+    cases: tuple[tuple[Value, Cond], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it hangs on which of them it is."""
+        return unite(*(names_of(when) for _, when in self.cases))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +251,7 @@ def _identity(value: Value) -> object:
     return (kind, value) if kind in _COMPARED or is_constant(value) else id(value)
 
 
-_COMPARED = _PLAIN | {Unknown, Maybe, OneOf, ExternalV, Capability}
+_COMPARED = _PLAIN | {Unknown, Maybe, Cases, ExternalV, Capability}
 
 
 class Lanes:
@@ -318,14 +327,55 @@ class Lanes:
             kind = type(v)
             if kind is Split or (isinstance(v, tuple) and not is_constant(v)):
                 split, plain = True, False
-            elif kind is Unknown or kind is Maybe or kind is OneOf:
+            elif kind is Unknown or kind is Maybe or kind is Cases:
                 plain = False
         if plain:
             return operation(*values)
         telling = [depends(v) and type(v) not in _TARGET for v in values]
         if not split:
-            return _guarded(operation, values, any(telling))
-        return self.merge((_guarded(operation, items, _tells(items, telling)), m) for items, m in self.spread(values))
+            return self._guarded(operation, values, any(telling))
+        spread = self.spread(values)
+        return self.merge((self._guarded(operation, items, _tells(items, telling)), mask) for items, mask in spread)
+
+    def _guarded(self, operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
+        names: tuple[str, ...] = ()
+        if any(type(item) is Cases for item in items):
+            return self._of_each(operation, items, arch)
+        plain = items
+        default = False
+        if any(type(item) is Maybe for item in items):
+            names = unite(*(item.names for item in items if type(item) is Maybe))
+            default = not arch and all(item.default for item in items if type(item) is Maybe)
+            plain = tuple(item.value if type(item) is Maybe else item for item in items)
+        unknown = [item for item in plain if type(item) is Unknown]
+        if unknown:
+            if len(unknown) == 1 and not names and unknown[0].arch is arch:
+                return unknown[0] if unknown[0].holds is None else replace(unknown[0], holds=None)
+            lost = any(item.lost for item in unknown)
+            return Unknown(unite(names, *[item.names for item in unknown]), arch, lost=lost)
+        result = operation(*plain)
+        if arch and isinstance(result, Unknown):
+            result = replace(result, arch=True)
+        if not names:
+            return result
+        return assume(result, names, default)
+
+    def _of_each(self, operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
+        """What an operation gives in each of the cases of some items."""
+        if math.prod(len(item.cases) for item in items if type(item) is Cases) > _MOST_CASES**2:
+            return Unknown(unite(*(item.names for item in items if type(item) is Cases)), arch)
+        ways: list[tuple[Value, Cond]] = []
+        for way in itertools.product(*(item.cases if type(item) is Cases else ((item, EVERY),) for item in items)):
+            when: Cond = EVERY
+            for _, one in way:
+                when = both(when, one)
+            if when != 0:
+                ways.append((self._guarded(operation, tuple(value for value, _ in way), arch), when))
+        if not any(type(value) is Split for value, _ in ways):
+            return chosen(ways, arch)
+        conditions = [when for _, when in ways]
+        spread = self.spread(tuple(value for value, _ in ways))
+        return self.merge((chosen(list(zip(values, conditions, strict=True)), True), mask) for values, mask in spread)
 
 
 _TARGET = frozenset({Capability, PropertiesV})
@@ -341,55 +391,88 @@ def is_text(value: Value) -> bool:
     return isinstance(value, str) or (isinstance(value, Split) and all(isinstance(v, str) for v, _ in value.groups))
 
 
-def one_of(values: Iterable[Value], names: tuple[str, ...]) -> Value:
-    """One of several values: the value if they are the same, unknown if they are no constants or too many."""
-    found: list[Value] = []
-    for value in values:
-        if not any(type(value) is type(one) and value == one for one in found):
-            found.append(value)
+def chosen(cases: Sequence[tuple[Value, Cond]], arch: bool = False) -> Value:
+    """One of several values, by the conditions under which it is each; unknown if they are no constants or too many.
+
+    `arch` = they come of a question for the target: then a truth that hangs on unknowns as well is worth to be told.
+    """
+    found: list[tuple[Value, Cond]] = []
+    for value, when in cases:
+        for one, where in value.cases if type(value) is Cases else ((value, EVERY),):
+            here = both(when, where)
+            at = next((i for i, (v, _) in enumerate(found) if type(v) is type(one) and v == one), None)
+            if at is not None:
+                found[at] = (found[at][0], either(found[at][1], here))
+            elif here != 0:
+                found.append((one, here))
     if len(found) == 1:
-        return found[0]
-    told = all(is_constant(one) and not is_mutable(one) for one in found) and len(found) <= _MOST_VALUES
-    if not told or any(isinstance(one, bool) for one in found):
-        return Unknown(names, any(depends(one) for one in found))
-    return OneOf(tuple(found), names)
+        only = found[0][0]
+        return replace(only, arch=True) if arch and isinstance(only, Unknown) else only
+    told = all(is_constant(one) and not is_mutable(one) for one, _ in found) and len(found) <= _MOST_CASES
+    if not told or (not arch and any(isinstance(one, bool) for one, _ in found)):
+        named = (one.names for one, _ in found if isinstance(one, (Unknown, Maybe)))
+        names = unite(*(names_of(when) for _, when in found), *named)
+        return Unknown(names, arch or any(depends(one) for one, _ in found))
+    return Cases(tuple(found))
 
 
-_MOST_VALUES = 8
+_MOST_CASES = 8
 
 
-def _of_each(operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
-    """What an operation gives for whichever of the values that some items may have."""
-    names = unite(*(item.names for item in items if type(item) is OneOf))
-    if math.prod(len(item.values) for item in items if type(item) is OneOf) > _MOST_VALUES**2:
-        return Unknown(names, arch)
-    ways = itertools.product(*(item.values if type(item) is OneOf else (item,) for item in items))
-    found = one_of((_guarded(operation, way, arch) for way in ways), names)
-    return replace(found, arch=True) if arch and isinstance(found, Unknown) else found
+def names_of(when: Cond) -> tuple[str, ...]:
+    """What a condition hangs on, to show, in the order in which it was come to."""
+    return unite(*(unknown.names for unknown in atoms_of(when)))
 
 
-def _guarded(operation: Callable[..., Value], items: tuple[Value, ...], arch: bool) -> Value:
-    names: tuple[str, ...] = ()
-    if any(type(item) is OneOf for item in items):
-        return _of_each(operation, items, arch)
-    plain = items
-    default = False
-    if any(type(item) is Maybe for item in items):
-        names = unite(*(item.names for item in items if type(item) is Maybe))
-        default = not arch and all(item.default for item in items if type(item) is Maybe)
-        plain = tuple(item.value if type(item) is Maybe else item for item in items)
-    unknown = [item for item in plain if type(item) is Unknown]
-    if unknown:
-        if len(unknown) == 1 and not names and unknown[0].arch is arch:
-            return unknown[0]
-        lost = any(item.lost for item in unknown)
-        return Unknown(unite(names, *[item.names for item in unknown]), arch, lost=lost)
-    result = operation(*plain)
-    if arch and isinstance(result, Unknown):
-        result = replace(result, arch=True)
-    if not names:
-        return result
-    return assume(result, names, default)
+def any_of(values: Iterable[Value], names: tuple[str, ...]) -> Value:
+    """One of several values of which nobody can tell when it is which."""
+    left: Cond = EVERY
+    found: list[tuple[Value, Cond]] = []
+    *but_last, last = values
+    for value in but_last:
+        here = asked(unnamed(names), EVERY)
+        found.append((value, both(left, here)))
+        left = without(left, here)
+    return chosen([*found, (last, left)])
+
+
+def has_unknowns(value: Value) -> bool:
+    """Whether a value refers to unknowns of the run of a function or of a round that it was evaluated in."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return False
+    if kind is Unknown:
+        return value.holds is not None
+    if kind is Split:
+        return any(has_unknowns(one) for one, _ in value.groups)
+    if kind is Maybe:
+        return has_unknowns(value.value)
+    return kind is Cases or (isinstance(value, tuple) and any(map(has_unknowns, value)))
+
+
+def unrelated(value: Value) -> Value:
+    """The value with unknowns of its own: as it is another time, or of another object."""
+    if not has_unknowns(value):
+        return value
+    others: dict[Atom, Atom] = {}
+
+    def other(unknown: Atom) -> Atom:
+        return others.setdefault(unknown, unnamed(unknown.names, unknown.kind))
+
+    def walked(one: Value) -> Value:
+        if not has_unknowns(one):
+            return one
+        if type(one) is Unknown:
+            return replace(one, holds=None)
+        if type(one) is Split:
+            return Split(tuple((walked(part), mask) for part, mask in one.groups))
+        if type(one) is Maybe:
+            return replace(one, value=walked(one.value))
+        if type(one) is Cases:
+            return Cases(tuple((part, renamed_condition(when, other)) for part, when in one.cases))
+        return type(one)(walked(part) for part in one)
+
+    return walked(value)
 
 
 def assume(value: Value, names: tuple[str, ...], default: bool = False) -> Value:
