@@ -425,26 +425,28 @@ def test_numbers_by_chip_with_a_way_out(otherwise: str, row: str, tmp_path: Path
     assert [found[3] for found in told(tmp_path, "plan.py", text, "sm_120")] == [row]
 
 
+MANY = str({f"number_{i}": 2048 for i in range(12)})
 ROWS = """\
 import torch
 
 PEAK = {(8, 0): FIRST, (8, 6): SECOND, (9, 0): FIRST}
 
 def plan():
-    return run(PEAK.get(torch.cuda.get_device_capability()))
+    return run(PEAK.get(torch.cuda.get_device_capability(), OTHERWISE))
 """
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "outcome"),
+    ("first", "second", "otherwise", "outcome"),
     [
-        ("2048", "1024", "degraded_tuning"),
-        (str({f"number_{i}": 2048 for i in range(12)}), str({"number_0": 1024}), "degraded_tuning"),  # shown in part
-        ('"wide"', '"narrow"', "slow_fallback"),  # ways to go: without a row none is gone
+        ("2048", "1024", "512", "degraded_tuning"),
+        (MANY, '{"number_0": 1024}', '{"number_0": 512}', "degraded_tuning"),  # shown in part
+        ("2048", "1024", "None", "slow_fallback"),  # none is done at all
+        ('"wide"', '"narrow"', "None", "slow_fallback"),
     ],
 )
-def test_what_a_missing_row_costs(first: str, second: str, outcome: str, tmp_path: Path) -> None:
-    text = ROWS.replace("FIRST", first).replace("SECOND", second)
+def test_what_a_missing_row_costs(first: str, second: str, otherwise: str, outcome: str, tmp_path: Path) -> None:
+    text = ROWS.replace("FIRST", first).replace("SECOND", second).replace("OTHERWISE", otherwise)
     assert [found[1] for found in told(tmp_path, "plan.py", text, "sm_120")] == [outcome]
 
 
@@ -509,8 +511,11 @@ def test_a_check_before_code_that_is_built_for_other_families(
 
 
 @pytest.mark.parametrize(
-    ("entries", "outcome"), [("80-real;90-real", "load_error"), ("70-real;90-real", "compile_error")]
+    ("entries", "told_of"), [("80-real;90-real", ""), ("70-real;90-real", ", and CUDA 13.0 refuses 70 in it")]
 )
-def test_a_list_that_lacks_the_target_and_stops_the_build(entries: str, outcome: str, tmp_path: Path) -> None:
+def test_a_list_that_lacks_the_target_and_stops_the_build(entries: str, told_of: str, tmp_path: Path) -> None:
     text = f'set(CMAKE_CUDA_ARCHITECTURES "{entries}")\nproject(x CUDA)\nadd_library(x x.cu)\n'
-    assert [found[1:3] for found in told(tmp_path, "CMakeLists.txt", text, "sm_120")] == [(outcome, "widen-safe")]
+    assert [found[1:3] for found in told(tmp_path, "CMakeLists.txt", text, "sm_120")] == [("load_error", "widen-safe")]
+    facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False))
+    (finding,) = report(facts, select("sm_120", CATALOG), CATALOG, JudgeSettings()).findings
+    assert finding.message.startswith(f"sm_120 is not in the list{told_of}:")

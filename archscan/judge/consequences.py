@@ -70,8 +70,6 @@ def _is_kernel_here(need: Need, case: Case) -> bool:
 
 def _of_exclusion(case: Case) -> Consequence:
     does = case.gets.does
-    if case.gate.kind is Kind.BUILD_LIST and case.gate.note("refused"):
-        return Consequence.COMPILE_ERROR  # also for whom the entries that the toolkit takes would not serve
     if case.gate.kind is Kind.MACRO_DEFINITION or does is Does.DEFINES:
         return _of_definition(case)
     if does in (Does.NOTHING, Does.LOGS):
@@ -207,8 +205,7 @@ def _of_returned_refusal(case: Case) -> Consequence:
     answers = re.match(r"\(?(?:False|None)\s*,", value) is not None  # with a reason: the caller decides
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK) and not answers:
         return Consequence.RUNTIME_ERROR
-    numbers = case.gate.kind is Kind.TABLE and are_numbers(_missed_value(case))
-    return Consequence.DEGRADED_TUNING if numbers or _is_about_overlap(case) else Consequence.SLOW_FALLBACK
+    return Consequence.DEGRADED_TUNING if _is_about_overlap(case) else Consequence.SLOW_FALLBACK
 
 
 def _is_about_overlap(case: Case) -> bool:
@@ -234,7 +231,7 @@ def _of_fallback(case: Case) -> Consequence:
         return Consequence.RUNTIME_ERROR
     if case.gets.does is Does.RETURNS and value in NO_ANSWER:
         return _of_returned_refusal(case)
-    if case.gate.kind is Kind.TABLE and _is_none(value) and not _is_none(missed) and not are_numbers(missed):
+    if case.gate.kind is Kind.TABLE and _is_none(value) and not _is_none(missed):
         return Consequence.SLOW_FALLBACK  # without a row it is not done at all
     picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
     numbers = are_numbers(value) and are_numbers(missed) and not _numbers_ways(case)
