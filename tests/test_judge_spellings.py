@@ -278,3 +278,32 @@ def test_halves_are_a_capabilitys_where_a_caller_hands_one_over(
     asked: str, given: str, wanted: list[int], tmp_path: Path
 ) -> None:
     assert lines(tmp_path, "a.py", BACKENDS.replace("ASKED", asked).replace("GIVEN", given), "sm_120") == wanted
+
+
+CHOSEN = """\
+STRUCT
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+static constexpr bool kWide = true;
+#else
+static constexpr bool kWide = false;
+#endif
+CLOSED
+__device__ void f(float* c) {
+  ASKED {
+    asm volatile("tcgen05.fence::before_thread_sync;");
+  } else {
+    __trap();
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("struct", "closed", "name"), [("", "", "kWide"), ("struct S {", "};", "S::kWide")])
+@pytest.mark.parametrize("asked", ["if constexpr (NAME)", "if (NAME)"])
+def test_a_constant_that_an_if_directive_chooses_decides(
+    struct: str, closed: str, name: str, asked: str, tmp_path: Path
+) -> None:
+    text = CHOSEN.replace("STRUCT", struct).replace("CLOSED", closed).replace("ASKED", asked).replace("NAME", name)
+    told = [(f.place.line, f.consequence.value) for f in found(tmp_path, "a.cuh", text, "sm_90")]
+    assert told == [(2, "trap"), (9, "trap")]
+    assert [f.problem.value for f in found(tmp_path, "a.cuh", text, "sm_100") if f.consequence.value == "trap"] == []

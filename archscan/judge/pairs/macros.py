@@ -11,7 +11,7 @@ from archscan.judge.consequences import consequence
 from archscan.judge.needs.features import Needs, needs_to_open
 from archscan.judge.pairs.halves import Half, Pair, Pairing, Pairs
 from archscan.model.finding import Consequence
-from archscan.model.gate import Does, Kind
+from archscan.model.gate import Does, Kind, Layer
 
 _WORST = (
     Consequence.SILENT_NOOP,
@@ -34,14 +34,30 @@ def macros(pairing: Pairing) -> None:
             for definition in by_macro.get(macro, ()):
                 shown = pairing.shows(case.file) or pairing.shows(definition.file)
                 if shown and definition.gate is not case.gate:
-                    _tie(case, definition, macro, pairing)
+                    _tie(case, definition, macro, f"{macro} is not defined for the target", pairing)
+    _constants(pairing)
 
 
-def _tie(case: Case, definition: Case, macro: str, pairing: Pairing) -> None:
+def _constants(pairing: Pairing) -> None:
+    """Tests of a constant that an #if of the same file chooses: `constexpr bool kWide = true;` on one side of it."""
+    by_name: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    for case in pairing.shut:
+        if case.gate.kind is Kind.PREPROCESSOR_IF and case.gets.does is Does.DEFINES and case.arm is not None:
+            for part in (case.arm.effect.value or "").split(";"):
+                by_name[case.gate.path, part.partition("=")[0].strip()].append(case)
+    if not by_name:
+        return
+    for case in pairing.shut:
+        if case.gate.layer in (Layer.DEVICE, Layer.HOST) and case.arm is not None:
+            for name in dict.fromkeys(re.findall(r"\w+", " ".join(arm.condition for arm in case.gate.arms))):
+                for definition in by_name.get((case.gate.path, name), ()):
+                    _tie(case, definition, name, f"{definition.gets.value} for the target", pairing)
+
+
+def _tie(case: Case, definition: Case, macro: str, message: str, pairing: Pairing) -> None:
     use = _behind(case, macro, pairing)
     if use is case:
         path, line = definition.gate.path, definition.place.line
-        message = f"{macro} is not defined for the target"
         pairing.add(case, Pair(Half.DEFINITION, path, line, False, message, definition))
     pairing.add(definition, Pair(Half.USE, case.gate.path, case.place.line, False, f"tests {macro}", use))
 
@@ -71,11 +87,11 @@ def with_uses(case: Case, pairs: Pairs) -> Case:
 
     Where one test of a macro has the other way beside it, tests without one only help that way along.
     """
-    if case.gate.kind is not Kind.MACRO_DEFINITION:
+    uses = _uses(case, pairs)
+    if case.gate.kind is not Kind.MACRO_DEFINITION and not uses:
         definitions = [p.shares for p in pairs.of(case) if p.half is Half.DEFINITION and p.shares is not None]
         helps = _is_part(case) and any(_is_switch(_uses(d, pairs)) for d in definitions)
         return case._replace(consequence=Consequence.SLOW_FALLBACK.value) if helps else case
-    uses = _uses(case, pairs)
     if not uses:
         return case
     outcomes = [consequence(u) for u in uses if not (_is_part(u) and _is_switch(uses))]

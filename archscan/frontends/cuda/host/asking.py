@@ -33,7 +33,7 @@ _TEXT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'")
 _LONGEST_KEYWORD = 12
 _COMPILED = b"__CUDA_ARCH__"
 _NEXT = re.compile(rb"\n[ \t]*#[ \t]*(?:el|endif)")
-_RETURNS = re.compile(rb"\breturn\b(?!\s*;)")
+_RETURNS = re.compile(rb"\breturn\b(?!\s*;)|\bconstexpr\b[^;{}()]*=")
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,14 +157,18 @@ class Evaluator(Truths):
         if any(r.basis.arch or r.covered != device for _, r in live):
             return unknown(expr.text, arch=any(r.basis.arch for _, r in live))
         places = " ".join(f"{d.path}:{d.constant.place.line}" for d in found)
-        conds = self._exclusive([d for d, _ in live], scope)
+        guards = [self.guarded(d.constant.guards, scope.deeper(d.path, {}, None)) for d, _ in live]
+        conds = self._exclusive(guards)
+        asked = [guard.basis for guard in guards if conds]
+        arch, compiled = any(one.arch for one in asked), any(one.compiled for one in asked)
+        basis = first.basis | Basis(arch=arch, compiled=compiled)
         conds = conds or alternatives(f"{expr.text} of {places}", len(live), device, (expr.text,))
         cases = ((p, both(m, cond)) for (_, r), cond in zip(live, conds, strict=True) for p, m in r.cases)
-        return Value(merged(cases), first.basis)
+        return Value(merged(cases), basis)
 
-    def _exclusive(self, found: list[DefinedConstant], scope: Scope) -> list[Cond]:
+    def _exclusive(self, guards: list[Verdict]) -> list[Cond]:
         """Where each definition is live, if just one is always; else nothing."""
-        conds = [self.guarded(d.constant.guards, scope.deeper(d.path, {}, None)).when for d in found]
+        conds = [guard.when for guard in guards]
         whole: Cond = 0
         for cond in conds:
             if both(whole, cond) != 0:

@@ -153,7 +153,7 @@ class Lowering(Statements):
             values = [child for child in body if child.type == "expression_statement" and child.named_children]
             if len(body) == len(values) == 1:
                 expr = self.expr(values[0].named_children[0])
-                self._note(name, expr)
+                self._note(name, expr, *(guard.condition for guard in inner))
                 self.constants.append(Constant(name, scope, template, expr, self.place(values[0]), inner))
 
     def _declaration(  # noqa: PLR0912 one case per kind of node
@@ -275,7 +275,7 @@ class Lowering(Statements):
         for declarator, value in _initialised(node):
             if name := self._declared(declarator):
                 expr = self.expr(value)
-                self._note(name, expr)
+                self._note(name, expr, *(guard.condition for guard in guards))
                 if expr.op is not Op.NUMBER and self._may_ask(expr):
                     self.flags.add(name)
                     self.suspects.add(name)
