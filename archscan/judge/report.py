@@ -50,7 +50,7 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     open_cases = without_served(found.cases, project, selection)
     pairs = pair_up(open_cases, project, selection, catalog, shows)
     cases = (*open_cases, *pairs.mismatches)
-    told = [c for c in cases if _is_told(c, settings)]
+    told = [c for c in cases if _is_told(c, settings) and id(c) not in pairs.under]
     bench = _Bench(project, selection, settings, catalog, pairs, Recogniser(catalog), Builds(project, catalog))
     lists = [c for c in told if c.gate.kind in _CLOSE]  # what they compile is judged by whether they stay
     listed = {id(c): bench.outcome(c, frozenset(), frozenset()) for c in lists}

@@ -45,7 +45,14 @@ def pair_up(
     ):
         step(pairing)
     by_case = {key: tuple(found.values()) for key, found in pairing.pairs.items()}
-    return Pairs(by_case, tuple(pairing.mismatches), pairing.asks, frozenset(pairing.routed), pairing.closers)
+    return Pairs(
+        by_case,
+        tuple(pairing.mismatches),
+        pairing.asks,
+        frozenset(pairing.routed),
+        pairing.closers,
+        frozenset(pairing.under),
+    )
 
 
 def asking(case: Case, feature: str, project: Project, selection: Selection, catalog: Catalog) -> Case:

@@ -64,6 +64,7 @@ class Pairs:
     asks: dict[int, str]  # id of the case -> feature that it decides about
     routed: frozenset[int]  # ids of cases whose code the host launches for other targets only
     closers: dict[str, list[Case]]  # path of a source -> the lists, shut for the target, that alone compile it
+    under: frozenset[int]  # ids of cases that only ask a constant: they are told at its definition
 
     def of(self, case: Case) -> tuple[Pair, ...]:
         return self.by_case.get(id(case), ())
@@ -88,6 +89,7 @@ class Pairing:
         self.pairs: dict[int, dict[tuple[str, int], Pair]] = defaultdict(dict)  # by case, then by place
         self.mismatches: list[Case] = []
         self.routed: set[int] = set()
+        self.under: set[int] = set()
         self.closers: dict[str, list[Case]] = defaultdict(list)
         self.asks: dict[int, str] = {}
         self.shut = [c for c in self.cases if c.problem is Problem.EXCLUDED]

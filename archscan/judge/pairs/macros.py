@@ -38,6 +38,9 @@ def macros(pairing: Pairing) -> None:
     _constants(pairing)
 
 
+_NAMED = re.compile(r"!?\s*(?:\w+::)*\w+")
+
+
 def _constants(pairing: Pairing) -> None:
     """Tests of a constant that an #if of the same file chooses: `constexpr bool kWide = true;` on one side of it."""
     by_name: dict[tuple[str, str], list[Case]] = defaultdict(list)
@@ -52,6 +55,8 @@ def _constants(pairing: Pairing) -> None:
             for name in dict.fromkeys(re.findall(r"\w+", " ".join(arm.condition for arm in case.gate.arms))):
                 for definition in by_name.get((case.gate.path, name), ()):
                     _tie(case, definition, name, f"{definition.gets.value} for the target", pairing)
+                    if _NAMED.fullmatch(case.arm.condition):
+                        pairing.under.add(id(case))
 
 
 def _tie(case: Case, definition: Case, macro: str, message: str, pairing: Pairing) -> None:
