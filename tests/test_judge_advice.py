@@ -441,7 +441,7 @@ def plan():
     [
         ("2048", "1024", "512", "degraded_tuning"),
         (MANY, '{"number_0": 1024}', '{"number_0": 512}', "degraded_tuning"),  # shown in part
-        ("2048", "1024", "None", "slow_fallback"),  # none is done at all
+        ("2048", "1024", "None", "degraded_tuning"),  # who asked does without the number
         ('"wide"', '"narrow"', "None", "slow_fallback"),
     ],
 )
@@ -519,3 +519,53 @@ def test_a_list_that_lacks_the_target_and_stops_the_build(entries: str, told_of:
     facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False))
     (finding,) = report(facts, select("sm_120", CATALOG), CATALOG, JudgeSettings()).findings
     assert finding.message.startswith(f"sm_120 is not in the list{told_of}:")
+
+
+MAJORS = """\
+import torch
+
+def attend(q):
+    major = torch.cuda.get_device_capability()[0]
+    if major not in MAJORS:
+        raise RuntimeError("no kernel for this GPU")
+    return launch(q)
+"""
+
+
+@pytest.mark.parametrize(
+    ("majors", "target", "row"),
+    [
+        ("(10, 11)", "sm_120", "shared-instruction"),  # exactly the chips with tcgen05
+        ("(10,)", "sm_120", "unknown-newer"),  # a generation, for whatever it has
+        ("(9, 10, 11)", "sm_120", "unknown-newer"),
+        ("(10, 11)", "sm_90", "unknown-older"),
+    ],
+)
+def test_exactly_the_chips_of_several_majors_with_an_instruction(
+    majors: str, target: str, row: str, tmp_path: Path
+) -> None:
+    assert [found[3] for found in told(tmp_path, "a.py", MAJORS.replace("MAJORS", majors), target)] == [row]
+
+
+PICKS = """\
+import torch
+
+def size(x):
+    if torch.cuda.get_device_capability()[0] == 9:
+        return LEFT
+    return RIGHT
+"""
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "outcome"),
+    [
+        ("33_554_432", "4_194_304", "degraded_tuning"),
+        ('{"threads": 256, "bulk": True}', '{"threads": 128, "bulk": False}', "degraded_tuning"),
+        ('{"wide": True, "bulk": True}', '{"wide": False, "bulk": False}', "slow_fallback"),  # ways, and no number
+        ("make('wide')", "make('small')", "slow_fallback"),
+    ],
+)
+def test_numbers_are_told_from_ways(left: str, right: str, outcome: str, tmp_path: Path) -> None:
+    text = PICKS.replace("LEFT", left).replace("RIGHT", right)
+    assert [found[1] for found in told(tmp_path, "size.py", text, "sm_120")] == [outcome]

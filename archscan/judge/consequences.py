@@ -29,12 +29,18 @@ _NUMBERS = re.compile(r"^[\s\d.,()\[\]{}xXa-fA-FuUlL+*/<>=\"':-]*$")
 _KEY = re.compile(
     r"(?<=[{,(])\s*(?:[\"']\w+[\"']\s*:|\w+\s*=(?!=))(?=\s*[\d({\[-])"
 )  # of a number: `{"BLOCK_M": 64}`, `dict(stages=2)`
+_TRUTH_IN = re.compile(
+    r"(?<=[{,(\[])\s*(?:[\"']\w+[\"']\s*:|\w+\s*=(?!=))?\s*(?:True|False|true|false)\s*(?=[,)\]}])"
+)  # beside numbers
+_GROUPED = re.compile(r"(?<=\d)[_'](?=\d)")  # 4_194_304, 1'024
+_CALLED = re.compile(r"\w\(")
 _BOUNDED = re.compile(r"^(?:std::|math\.|triton\.)?(?:min|max|cdiv|ceil_div|next_power_of_2)(?:<\w+>)?\([^\"']*\)$")
 _LONG = 300  # characters of a choice of one of two
 _EITHER = re.compile(r"^(?:([^\"'?]+?) if [^\"']+ else ([^\"']+)|[^\"'?]+\?\s*([^\"'?:]+?)\s*:\s*([^\"'?:]+))$")
 _EMPTY_MACRO = re.compile(r"\w+\([^()]*\)")  # `WAIT()`, defined as nothing
 _QUOTED = re.compile(r"[\"'][^\"']*[A-Za-z]")
 _ZERO = re.compile(r"^[-+]?\(?\s*(?:0[xX]0+|0(?:\.0*)?|\.0+|false|False|nullptr|NULL|\{\s*\}|None)\s*[fFuUlLhH]*\)?$")
+_NOT_TOLD = frozenset({"None", "{}", "[]", "()"})  # not zero, which is a number
 _NAMED_BINARY = re.compile(r"wheel|cubin|fatbin|binary|image|prebuilt|precompiled", re.I)
 
 
@@ -205,7 +211,8 @@ def _of_returned_refusal(case: Case) -> Consequence:
     answers = re.match(r"\(?(?:False|None)\s*,", value) is not None  # with a reason: the caller decides
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK) and not answers:
         return Consequence.RUNTIME_ERROR
-    return Consequence.DEGRADED_TUNING if _is_about_overlap(case) else Consequence.SLOW_FALLBACK
+    numbers = case.gate.kind is Kind.TABLE and value in _NOT_TOLD and are_numbers(_missed_value(case))
+    return Consequence.DEGRADED_TUNING if numbers or _is_about_overlap(case) else Consequence.SLOW_FALLBACK
 
 
 def _is_about_overlap(case: Case) -> bool:
@@ -227,11 +234,12 @@ def _of_fallback(case: Case) -> Consequence:
         return Consequence.DEGRADED_TUNING if are_numbers(value) and are_numbers(missed) else Consequence.SLOW_FALLBACK
     if case.gate.layer is Layer.BUILD:
         return Consequence.LOAD_ERROR if case.gate.kind is Kind.BUILD_LIST else Consequence.SLOW_FALLBACK
-    if case.gate.layer is Layer.HOST and re.fullmatch(ENUMERATOR, value or "") and "(" in (missed or ""):
+    if case.gate.layer is Layer.HOST and re.fullmatch(ENUMERATOR, value or "") and _CALLED.search(missed or ""):
         return Consequence.RUNTIME_ERROR
     if case.gets.does is Does.RETURNS and value in NO_ANSWER:
         return _of_returned_refusal(case)
-    if case.gate.kind is Kind.TABLE and _is_none(value) and not _is_none(missed):
+    without = value in _NOT_TOLD and are_numbers(missed)  # who asked has to do without the number
+    if case.gate.kind is Kind.TABLE and _is_none(value) and not _is_none(missed) and not without:
         return Consequence.SLOW_FALLBACK  # without a row it is not done at all
     picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
     numbers = are_numbers(value) and are_numbers(missed) and not _numbers_ways(case)
@@ -292,7 +300,7 @@ def are_numbers(value: str | None) -> bool:
     """
     if value and _BOUNDED.match(value):
         return True
-    value = _KEY.sub("", _whole(value or ""))
+    value = _KEY.sub("", _TRUTH_IN.sub("", _GROUPED.sub("", _whole(value or ""))))
     either = _EITHER.match(value) if len(value) < _LONG else None
     if either is not None:
         return all(are_numbers(part) for part in either.groups() if part)
