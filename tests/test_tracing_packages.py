@@ -222,7 +222,7 @@ def test_classes_that_extend_each_other_end(tmp_path: Path, catalog: Catalog) ->
 
 def _modules(code: str, files: list[str], catalog: Catalog) -> dict[str, tuple[str, ...]]:
     found = python_links(code.encode(), "setup.py", builders_of(catalog.packages))
-    return {e.name: e.sources for e in extensions({"setup.py": found}, Paths(["setup.py", *files]))}
+    return {e.name: e.sources for e in extensions({"setup.py": found}, Paths.of(["setup.py", *files]))}
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_a_library_that_cmake_builds(tmp_path: Path, catalog: Catalog) -> None:
 def test_sources_of_a_cmake_target() -> None:
     files = ["csrc/bind.cpp", "csrc/gemm_80.cu", "csrc/gemm_90.cu", "csrc/other.cu", "csrc/none.cu"]
     found = cmake_links(CMAKE.encode(), "CMakeLists.txt")
-    (module,) = extensions({"CMakeLists.txt": found}, Paths(["CMakeLists.txt", *files]))
+    (module,) = extensions({"CMakeLists.txt": found}, Paths.of(["CMakeLists.txt", *files]))
     assert (module.name, set(module.sources)) == ("_C", set(files[:4]))
 
 

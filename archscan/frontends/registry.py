@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from importlib import import_module
 from typing import NamedTuple, cast
 
@@ -42,5 +43,11 @@ def front_ends(layers: frozenset[str] = frozenset(), paths: Iterable[str] | None
     wanted = [entry for entry in _TABLE if not layers or not entry.layers or layers & entry.layers]
     if paths is not None:
         paths = list(paths)
-        wanted = [entry for entry in wanted if any(map(entry.reads.search, paths))]
+        wanted = [entry for entry in wanted if any(_may_read(entry.module, path) for path in paths)]
     return tuple(cast(FrontEnd, getattr(import_module(entry.module), entry.maker)()) for entry in wanted)
+
+
+@lru_cache(maxsize=1 << 16)
+def _may_read(module: str, path: str) -> bool:
+    """Whether a front end may want a file of that path: every step asks it of all files."""
+    return any(entry.reads.search(path) for entry in _TABLE if entry.module == module)

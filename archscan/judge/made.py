@@ -86,8 +86,9 @@ class Builds:
         """The sources that compile a file: those that include it, else itself."""
         if path.endswith(UNIT):
             return (path,)
-        own = [f.path for f in self._project.files if f.path.endswith(UNIT) and f.origin is not Origin.TEST]
-        return tuple(unit for unit in own if self._project.includes(unit, path)) or (path,)
+        including = self._project.including(path)
+        own = [one for one in map(self._project.by_path.__getitem__, sorted(including)) if one.path.endswith(UNIT)]
+        return tuple(one.path for one in own if one.origin is not Origin.TEST) or (path,)
 
     @cached_property
     def _builds(self) -> tuple[_Build, ...]:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from archscan.judge.branches import Branch, branches
 from archscan.model.facts import FileFacts, Link, LinkKind, Site, SiteKind
@@ -49,23 +49,24 @@ class Project:
     def by_path(self) -> dict[str, FileFacts]:
         return {f.path: f for f in self.files}
 
+    def _bodies_in(self, path: str) -> tuple[list[int], list[tuple[int, int, Gate, Arm]]]:
+        """The bodies of the arms in a file, by where they begin."""
+        known = self._bodies.get(path)
+        if known is None:
+            gates = self.by_path[path].gates if path in self.by_path else ()
+            arms = [(gate, arm) for gate in gates for arm in gate.arms]
+            spans = [(arm.body.line, arm.body.end_line, gate, arm) for gate, arm in arms if arm.body is not None]
+            spans.sort(key=lambda s: (s[0], -s[1]))
+            known = self._bodies[path] = ([s[0] for s in spans], spans)
+        return known
+
     @cached_property
     def _bodies(self) -> dict[str, tuple[list[int], list[tuple[int, int, Gate, Arm]]]]:
-        found: dict[str, list[tuple[int, int, Gate, Arm]]] = defaultdict(list)
-        for file in self.files:
-            for gate in file.gates:
-                for arm in gate.arms:
-                    if arm.body is not None:
-                        found[file.path].append((arm.body.line, arm.body.end_line, gate, arm))
-        result = {}
-        for path, spans in found.items():
-            spans.sort(key=lambda s: (s[0], -s[1]))
-            result[path] = ([s[0] for s in spans], spans)
-        return result
+        return {}
 
     def owner(self, path: str, line: int) -> tuple[Gate, Arm] | None:
         """The innermost arm whose body holds that line, or None."""
-        starts, spans = self._bodies.get(path, ([], []))
+        starts, spans = self._bodies_in(path)
         for i in range(bisect_right(starts, line) - 1, -1, -1):
             if spans[i][1] >= line:
                 return spans[i][2], spans[i][3]
@@ -122,29 +123,7 @@ class Project:
 
     def included_files(self, path: str, reference: str) -> tuple[str, ...]:
         """The scanned files that an `#include` in `path` means: the one beside it, else those nearest to it."""
-        beside = f"{path.rpartition('/')[0]}/{reference}".lstrip("/")
-        if "./" in reference or "//" in reference:
-            beside = posixpath.normpath(beside)
-        if beside in self.by_path:
-            return (beside,)
-        found = self._with_tail(reference)
-        if len(found) < 2:
-            return found
-        near = {p: posixpath.commonprefix([p, path]).count("/") for p in found}
-        return tuple(p for p in found if near[p] == max(near.values()))
-
-    def _with_tail(self, reference: str) -> tuple[str, ...]:
-        """The scanned files whose path ends with all of `reference`."""
-        known = self._tails.get(reference)
-        if known is None:
-            tail = "/".join(p for p in reference.split("/") if p not in ("", ".", ".."))
-            paths = self._by_tail.get(tail.rsplit("/", 1)[-1], ())
-            known = self._tails[reference] = tuple(p for p in paths if p == tail or p.endswith(f"/{tail}"))
-        return known
-
-    @cached_property
-    def _tails(self) -> dict[str, tuple[str, ...]]:
-        return {}
+        return self._names.included(path, reference)
 
     def includes(self, path: str, other: str) -> bool:
         """Whether a file includes another one, directly or not."""
@@ -158,6 +137,31 @@ class Project:
                 todo += found
             self._included[path] = frozenset(seen)
         return other in self._included[path]
+
+    def including(self, path: str) -> frozenset[str]:
+        """Every file that includes this one, directly or not: those of which `includes` holds."""
+        known = self._including.get(path)
+        if known is None:
+            seen: set[str] = set()
+            todo = [path]
+            while todo:
+                found = self._included_by.get(todo.pop(), set()) - seen
+                seen |= found
+                todo += found
+            known = self._including[path] = frozenset(seen)
+        return known
+
+    @cached_property
+    def _included_by(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        for file in self.files:
+            for path in self.direct_includes(file):
+                found[path].add(file.path)
+        return found
+
+    @cached_property
+    def _including(self) -> dict[str, frozenset[str]]:
+        return {}
 
     def direct_includes(self, file: FileFacts) -> frozenset[str]:
         """The scanned files that a file includes itself."""
@@ -176,21 +180,71 @@ class Project:
     def _included(self) -> dict[str, frozenset[str]]:
         return {}
 
-    @cached_property
-    def _by_tail(self) -> dict[str, list[str]]:
-        result: dict[str, list[str]] = defaultdict(list)
-        for file in self.files:
-            result[file.path.rsplit("/", 1)[-1]].append(file.path)
-        return result
-
     def named_files(self, reference: str) -> tuple[str, ...]:
         """The scanned files that a path, as far as it is known, means: those that share the longest tail with it."""
-        parts = [p for p in reference.split("/") if p not in ("", ".", "..")]
-        if not parts:
-            return ()
-        paths = self._by_tail.get(parts[-1], [])
-        best = max((_common_tail(p, parts) for p in paths), default=0)
-        return tuple(p for p in paths if _common_tail(p, parts) == best)
+        return self._names.named(reference)
+
+    @cached_property
+    def _names(self) -> _Names:
+        return _names_among(tuple(file.path for file in self.files))
+
+
+class _Names:
+    """What includes and builds mean by the names of files. It hangs on the paths alone, and is kept for the next
+    judgement of the same files.
+    """
+
+    def __init__(self, paths: tuple[str, ...]) -> None:
+        self._paths = frozenset(paths)
+        self._by_tail: dict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            self._by_tail[path.rsplit("/", 1)[-1]].append(path)
+        self._tails: dict[str, tuple[str, ...]] = {}
+        self._included: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._named: dict[str, tuple[str, ...]] = {}
+
+    def included(self, path: str, reference: str) -> tuple[str, ...]:
+        """The files that an `#include` in `path` means: the one beside it, else those nearest to it."""
+        key = path, reference
+        if key not in self._included:
+            self._included[key] = self._find(path, reference)
+        return self._included[key]
+
+    def _find(self, path: str, reference: str) -> tuple[str, ...]:
+        beside = f"{path.rpartition('/')[0]}/{reference}".lstrip("/")
+        if "./" in reference or "//" in reference:
+            beside = posixpath.normpath(beside)
+        if beside in self._paths:
+            return (beside,)
+        found = self._with_tail(reference)
+        if len(found) < 2:
+            return found
+        near = {p: posixpath.commonprefix([p, path]).count("/") for p in found}
+        return tuple(p for p in found if near[p] == max(near.values()))
+
+    def _with_tail(self, reference: str) -> tuple[str, ...]:
+        """The files whose path ends with all of `reference`."""
+        known = self._tails.get(reference)
+        if known is None:
+            tail = "/".join(p for p in reference.split("/") if p not in ("", ".", ".."))
+            paths = self._by_tail.get(tail.rsplit("/", 1)[-1], ())
+            known = self._tails[reference] = tuple(p for p in paths if p == tail or p.endswith(f"/{tail}"))
+        return known
+
+    def named(self, reference: str) -> tuple[str, ...]:
+        """The files that share the longest tail with a path."""
+        known = self._named.get(reference)
+        if known is None:
+            parts = [p for p in reference.split("/") if p not in ("", ".", "..")]
+            paths = self._by_tail.get(parts[-1], []) if parts else []
+            best = max((_common_tail(p, parts) for p in paths), default=0)
+            known = self._named[reference] = tuple(p for p in paths if _common_tail(p, parts) == best)
+        return known
+
+
+@lru_cache(maxsize=2)
+def _names_among(paths: tuple[str, ...]) -> _Names:
+    return _Names(paths)
 
 
 def _common_tail(path: str, parts: list[str]) -> int:

@@ -185,8 +185,8 @@ def _real(disk: str, folders: dict[str, str]) -> str:
     folder, name = os.path.split(disk)
     if folder not in folders:
         folders[folder] = os.path.realpath(folder)
-    path = Path(folders[folder]) / name
-    return os.path.realpath(path) if path.is_symlink() else str(path)
+    path = f"{folders[folder].rstrip(os.sep)}{os.sep}{name}"
+    return os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114  (a Path for each of thousands)
 
 
 def _conditions(arms: Iterable[Arm]) -> list[Place]:

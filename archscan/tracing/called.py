@@ -12,11 +12,12 @@ from archscan.model.facts import Origin, SiteKind
 from archscan.model.finding import Advice, Finding, Level, Reach, Reason
 from archscan.model.gate import Layer
 from archscan.model.report import Report
-from archscan.tracing.code import Code
+from archscan.tracing.code import Code, words
 
 _MOST_FILES = 60  # that name a function: one that more do is common, and called
 _UNITS = (".cu", ".cpp", ".cc", ".cxx")
 _BEFORE = re.compile(rb"(?:([A-Za-z_]\w*)|(&&|.))[ \t\r\n]*\Z", re.DOTALL)  # the last word or sign
+_PARAMETERS = re.compile(rb"\s{0,40}\(")
 _NO_TYPES = frozenset({b"return", b"and", b"or", b"not", b"else", b"do", b"case", b"co_return", b"throw"})
 
 
@@ -28,12 +29,13 @@ def with_calls(report: Report, load: Callable[[str], bytes | None]) -> Report:
     """
     files = report.facts.files
     origins, linked = {file.path: file.origin for file in files}, {file.path: file.links for file in files}
-    calls = _Calls(Code(origins, lambda path: load(path) or b"", (), linked))
     kernels = {s.name.rpartition("::")[2] for file in files for s in file.sites if s.kind is SiteKind.KERNEL}
+    asked = [(finding, _function(finding)) for finding in report.findings]
+    names = {name for _, name in asked if name and name not in kernels}
+    calls = _Calls(Code(origins, lambda path: load(path) or b"", (), linked), names)
     found: list[Finding] = []
-    for finding in report.findings:
-        name = _function(finding)
-        if not name or name in kernels or finding.path in calls.called(name):
+    for finding, name in asked:
+        if name not in names or finding.path in calls.called(name):
             found.append(finding)
             continue
         risk = replace(finding.risk, reasons=(*finding.risk.reasons, Reason(f"nothing scanned calls {name}")))
@@ -53,9 +55,13 @@ def _function(finding: Finding) -> str:
 class _Calls:
     """Who names what of which file, by text: comments count as calls, so that no call is overlooked."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, names: Iterable[str]) -> None:
         self._code = code
-        self._sources = [path for path in code.cuda if code.origins[path] is not Origin.TEST]
+        sources = [path for path in code.cuda if code.origins[path] is not Origin.TEST]
+        self._naming = code.holding_each(names, sources)
+        self._units = frozenset(
+            path for path in sources if path.endswith(_UNITS) and code.origins[path] is not Origin.VENDORED
+        )
         self._called: dict[str, frozenset[str]] = {}
 
     def called(self, name: str) -> frozenset[str]:
@@ -65,7 +71,7 @@ class _Calls:
         return self._called[name]
 
     def _find(self, name: str) -> frozenset[str]:
-        naming = self._code.holding(name, self._sources)
+        naming = self._naming[name]
         own = [path for path in naming if self._code.origins[path] is not Origin.VENDORED]
         if len(own) > _MOST_FILES:
             return frozenset(own)
@@ -74,28 +80,26 @@ class _Calls:
         found: set[str] = set()
         for path in own:
             if False in uses[path].values():
-                seen = _among(defining, self._code.includes.closure(path)) or _among(defining, self._around(path))
+                seen = self._seen(path, defining)
                 shared = [len(posixpath.commonprefix([path.split("/"), other.split("/")])) for other in seen]
                 found.update(other for other, depth in zip(seen, shared, strict=True) if depth == max(shared))
         return frozenset(found)
 
-    def _around(self, path: str) -> Iterator[str]:
-        """What the units see that include a header: it may leave to them what it needs."""
-        for unit in self._sources:
-            if unit.endswith(_UNITS) and self._code.origins[unit] is not Origin.VENDORED:
-                closure = self._code.includes.closure(unit)
-                if path in closure:
-                    yield from closure
-
-
-def _among(wanted: set[str], paths: Iterable[str]) -> list[str]:
-    return [path for path in dict.fromkeys(paths) if path in wanted]
+    def _seen(self, path: str, defining: Iterable[str]) -> list[str]:
+        """Those of `defining` that a file includes, else those that the units see which include it: a header may leave
+        to them what it needs.
+        """
+        including = self._code.includes.including
+        units = including(path) & self._units
+        return [one for one in defining if path in including(one)] or [
+            one for one in defining if not units.isdisjoint(including(one))
+        ]
 
 
 def _uses(name: bytes, data: bytes) -> Iterator[tuple[int, bool]]:
     """Where a name stands, and whether it is defined or declared there: a type before it, parameters behind it."""
-    for match in re.finditer(rb"\b" + re.escape(name) + rb"\b(\s{0,40}\()?", data):
-        before = _BEFORE.search(data, max(0, match.start() - 80), match.start())
+    for at in words(name, data):
+        before = _BEFORE.search(data, max(0, at - 80), at)
         word, sign = before.groups() if before else (None, None)
         typed = bool(word and word not in _NO_TYPES) or sign in (b"*", b"&", b">")
-        yield match.start(), bool(match[1]) and typed
+        yield at, typed and bool(_PARAMETERS.match(data, at + len(name)))

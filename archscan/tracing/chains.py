@@ -59,7 +59,7 @@ def _gathered(report: Report, read: Read) -> Iterable[Gathered]:
         link.kind is LinkKind.JIT_SPEC for path, found in links.items() if path.endswith(".py") for link in found
     ):
         return
-    paths = Paths(files)
+    paths = Paths.of(files)
     vendored = frozenset(path for path, f in files.items() if f.origin is Origin.VENDORED)
     includes = Includes(links, paths, vendored)
     known = states(report, lambda file: file.path.endswith(".py") or file.path not in vendored)

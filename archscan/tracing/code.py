@@ -37,7 +37,7 @@ class Code:
         self._modules: dict[str, python_calls.Module] = {}
         self._outlines: dict[str, python_calls.Module] = {}
         self._units: dict[str, cuda_calls.Unit] = {}
-        self.paths = Paths(origins)
+        self.paths = Paths.of(origins)
         self.links: Mapping[str, tuple[Link, ...]] = _Links(self)
         self.includes = Includes(self.links, self.paths)
 
@@ -90,8 +90,18 @@ class Code:
 
     def holding(self, name: str, paths: Iterable[str]) -> list[str]:
         """Those of `paths` in which `name` occurs as a whole word."""
-        needle = name.encode("utf-8", "backslashreplace")
-        return [path for path in paths if any(_words(needle, self.peek(path)))]
+        return self.holding_each([name], paths)[name]
+
+    def holding_each(self, names: Iterable[str], paths: Iterable[str]) -> dict[str, list[str]]:
+        """Those of `paths` in which each of `names` occurs as a whole word; each file is read once for all."""
+        needles = {name: name.encode("utf-8", "backslashreplace") for name in names}
+        found: dict[str, list[str]] = {name: [] for name in needles}
+        for path in paths if needles else ():
+            data = self.peek(path)
+            for name, needle in needles.items():
+                if next(words(needle, data), None) is not None:
+                    found[name].append(path)
+        return found
 
     def naming(self, name: str) -> list[str]:
         """Python files in which `name` occurs as a whole word."""
@@ -120,8 +130,8 @@ class Code:
 # Plain searches: a regular expression that looks behind tries every byte of some hundred megabytes
 
 
-def _words(needle: bytes, data: bytes) -> Iterator[int]:
-    """Where it stands as a whole word."""
+def words(needle: bytes, data: bytes) -> Iterator[int]:
+    """Where a name stands as a whole word."""
     at = data.find(needle)
     while at >= 0:
         end = at + len(needle)
@@ -132,14 +142,14 @@ def _words(needle: bytes, data: bytes) -> Iterator[int]:
 
 def _calls(needle: bytes, data: bytes) -> Iterator[int]:
     """Where an argument list follows it, definitions left out."""
-    for at in _words(needle, data):
+    for at in words(needle, data):
         if data.startswith(b"(", at + len(needle)) and not data.endswith((b"def ", b"class "), 0, at):
             yield at
 
 
 def _definitions(needle: bytes, data: bytes) -> Iterator[int]:
     """Where `def` or `class` stands before it on its line."""
-    for at in _words(needle, data):
+    for at in words(needle, data):
         before = data[data.rfind(b"\n", 0, at) + 1 : at].split()
         if before and before[-1] in (b"def", b"class") and before[:-1] in ([], [b"async"]):
             yield at

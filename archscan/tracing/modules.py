@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from archscan.model.facts import Link, LinkKind
 from archscan.model.gate import Gate, Layer
@@ -50,6 +51,7 @@ class Includes:
         self._paths = paths
         self._direct: dict[str, tuple[str, ...]] = {}
         self._closure: dict[str, tuple[str, ...]] = {}
+        self._including: dict[str, frozenset[str]] = {}
         self.missing: dict[str, list[str]] = {}
         self.ambiguous: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
 
@@ -83,6 +85,26 @@ class Includes:
                     stack += reversed(self.direct(current))
             self._closure[path] = tuple(seen)
         return self._closure[path]
+
+    def including(self, path: str) -> frozenset[str]:
+        """`path` and every file that includes it, directly or not: those whose closure it is in."""
+        if path not in self._including:
+            seen = {path}
+            todo = [path]
+            while todo:
+                found = self._included_by.get(todo.pop(), set()) - seen
+                seen |= found
+                todo += found
+            self._including[path] = frozenset(seen)
+        return self._including[path]
+
+    @cached_property
+    def _included_by(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for path in self._links:
+            for other in self.direct(path):
+                found.setdefault(other, set()).add(path)
+        return found
 
 
 def extensions(links: Mapping[str, Iterable[Link]], paths: Paths) -> tuple[Extension, ...]:

@@ -6,15 +6,21 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from posixpath import dirname, normpath
 
 
 class Paths:
-    """The files of a scan, indexed by their last component."""
+    """The files of a scan, indexed by their last component. What names of them mean hangs on nothing else."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        self.known = frozenset(paths)
+    @staticmethod
+    def of(paths: Iterable[str]) -> Paths:
+        """Those of the same paths, with what was found in them: a report asks twice, and so does the next one."""
+        return _paths(frozenset(paths))
+
+    def __init__(self, paths: frozenset[str]) -> None:
+        self.known = paths
+        self._found: dict[tuple[str, str, str], tuple[str, ...]] = {}
         self._by_name: dict[str, list[str]] = {}
         self._by_tail: dict[str, list[str]] = {}  # the last two components: there are hundreds of `__init__.py`
         self._endings: dict[str, list[str]] = {}
@@ -32,6 +38,12 @@ class Paths:
 
         `base` is a directory that the path is known to lie below, as far as the code tells ("data/csrc").
         """
+        key = target, near, base
+        if key not in self._found:
+            self._found[key] = self._find(target, near, base)
+        return self._found[key]
+
+    def _find(self, target: str, near: str, base: str) -> tuple[str, ...]:
         name = target.rpartition("/")[2]
         if name not in self._by_name and "*" not in name:
             return ()
@@ -94,6 +106,11 @@ class Paths:
             if fnmatchcase(candidate, name):
                 found += [p for p in self._by_name[candidate] if fnmatchcase("/" + p, "*/" + wanted)]
         return found
+
+
+@lru_cache(maxsize=2)
+def _paths(paths: frozenset[str]) -> Paths:
+    return Paths(paths)
 
 
 def _as_regex(pattern: str) -> str:

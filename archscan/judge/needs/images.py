@@ -37,6 +37,8 @@ _FILE = re.compile(r"[\"'][^\"'\n]*?(?<![A-Za-z0-9])sm_?(\d{2,3})([af])(?![A-Za-
 
 def image_files(code: str) -> tuple[Target, ...]:
     """The images whose files code names in its literals: `"norm_sm120a.cubin"`."""
+    if ".cubin" not in code and ".fatbin" not in code:
+        return ()
     return tuple(dict.fromkeys(Target(int(m[1]), m[2]) for m in _FILE.finditer(code)))
 
 
