@@ -60,6 +60,8 @@ class Keeper(sealed.Keeper):
         if _resident is None or not name.endswith(_OF_TREES):
             return super().load(name, kind)
         path = self.directory / name
+        if path in _unwritten:
+            return _unwritten[path] if isinstance(_unwritten[path], kind) else None
         stamp, value = _resident.get(path, (None, None))
         if stamp is None or stamp != _lying(path) or not isinstance(value, kind):
             value = super().load(name, kind)
@@ -67,24 +69,41 @@ class Keeper(sealed.Keeper):
         return value
 
     def store(self, name: str, value: object) -> bool:
-        """Whether it was kept."""
+        """Whether it was kept: at once, or by `write_behind` where the process stays."""
+        if _resident is not None and name.endswith(_OF_TREES):
+            _unwritten[self.directory / name] = value
+            return True
         kept = super().store(name, value)
         if kept:
             _evict(self.directory)
-            if _resident is not None and name.endswith(_OF_TREES):
-                path = self.directory / name
-                _resident[path] = _lying(path), value
         return kept
+
+    def remove(self, name: str) -> None:
+        """Forgets a value."""
+        _unwritten.pop(self.directory / name, None)
+        with contextlib.suppress(OSError):
+            (self.directory / name).unlink()
 
 
 _OF_TREES = (".tree", ".facts", ".index", ".linked")
 _resident: dict[Path, tuple[object, Any]] | None = None  # what was read or written, and the file as it was then
+_unwritten: dict[Path, object] = {}  # what is kept in memory alone until `write_behind`
 
 
 def stay_resident() -> None:
     """Keeps what is read of trees and written of them in memory too: for a process that answers again and again."""
     global _resident  # noqa: PLW0603  (one memory a process)
     _resident = {} if _resident is None else _resident
+
+
+def write_behind() -> None:
+    """Writes what a process that stays has kept in memory since: after an answer, which need not wait for it."""
+    for path in list(_unwritten):
+        value = _unwritten.pop(path)
+        if sealed.Keeper(path.parent).store(path.name, value):
+            _evict(path.parent)
+            if _resident is not None:
+                _resident[path] = _lying(path), value
 
 
 def _lying(path: Path) -> object:
@@ -324,8 +343,7 @@ class Cache:
             old = self._tree.snapshot
             numbered = (f"{old}.{number}{kind}" for number in range(_MOST_SHARDS) for kind in (".index", ".facts"))
             for file in (f"{old}.facts", *numbered):
-                with contextlib.suppress(OSError):
-                    (self.directory / file).unlink()
+                self._keeper.remove(file)
 
     @property
     def place(self) -> str:

@@ -164,7 +164,7 @@ def _scanned(
                 cache.keep_linked(said.linked)
             if workings is not None:
                 workings.indexed, workings.projects = indexed, said.projects
-            snapshot = Snapshot(digest, cache.place if cache else "", said.parts, _totals(indexed))
+            snapshot = Snapshot(digest if keeps else b"", cache.place if cache else "", said.parts, _totals(indexed))
         else:
             snapshot = _moved(kept, indexed) if cache and kept.place != cache.place else kept
     if cache and keeps:
@@ -244,6 +244,7 @@ def _facts(discovery: Discovery, snapshot: Snapshot) -> Facts:
         bytes_read=totals.bytes_read,
         files_read=totals.files_read,
         other=discovery.other,
+        contents=snapshot.digest,
     )
 
 

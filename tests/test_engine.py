@@ -479,6 +479,26 @@ def test_a_process_that_stays_reads_a_file_of_the_cache_once(
     assert cache.Keeper(directory).load("a.facts", tuple) is None
 
 
+def test_a_process_that_stays_writes_behind_its_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_resident", None)
+    monkeypatch.setattr(cache, "_unwritten", {})
+    directory = tmp_path / "behind"
+    cache.stay_resident()
+    keeper = cache.Keeper(directory)
+    value, other = (1, 2), (3,)
+    assert keeper.store("a.facts", value) and keeper.store("b.facts", other)
+    assert keeper.load("a.facts", tuple) is value and keeper.load("a.facts", dict) is None
+    assert not directory.exists()
+    keeper.remove("b.facts")
+    cache.write_behind()
+    assert [path.name for path in directory.iterdir()] == ["a.facts"]
+    assert keeper.load("a.facts", tuple) is value and keeper.load("b.facts", tuple) is None
+    keeper.remove("a.facts")
+    assert keeper.load("a.facts", tuple) is None
+    # what is no part of a tree is for other processes too, at once
+    assert keeper.store("c.outcome", other) and (directory / "c.outcome").exists()
+
+
 class TestOutcomes:
     """What a whole run said is remembered until something changes."""
 

@@ -8,18 +8,23 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from archscan import pipeline
+from archscan import cache, pipeline
 from archscan.catalog import load
 from archscan.catalog.targets import select
 from archscan.frontends.cuda import CudaFrontEnd
 from archscan.frontends.python import PythonFrontEnd
+from archscan.judge.project import _names_among
+from archscan.lsp.pages import Answer, Options
+from archscan.lsp.project import Project
 from archscan.model.facts import Facts
 from archscan.model.settings import JudgeSettings, ScanSettings
 from archscan.reporting import render
 from archscan.reporting.options import RenderOptions
+from archscan.tracing import paths
 
 CATALOG = load()
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -331,6 +336,95 @@ def test_a_function_becomes_a_helper_and_none_again(tmp_path: Path) -> None:
     assert gates(silent) == 0
 
 
+class Editor:
+    """A process that stays and answers for a tree, as the one of an editor does; and processes that begin anew."""
+
+    def __init__(self, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(cache, "_resident", None)
+        monkeypatch.setattr(cache, "_unwritten", {})
+        cache.stay_resident()
+        self._monkeypatch = monkeypatch
+        self._tree = tree
+        self._project = Project(str(tree))
+        self._anew = 0
+
+    def answer(self, saved: bool = True) -> Answer:
+        """What it says of every file."""
+        return self._project.answer(self._files(), saved, OPTIONS)
+
+    def other_process(self) -> None:
+        """Another process scans the tree and writes the same cache."""
+        with self._monkeypatch.context() as patch:
+            patch.setattr(cache, "_resident", None)
+            scanned(self._tree, True)
+
+    def anew(self) -> Answer:
+        """What a process says that knows nothing."""
+        self._anew += 1
+        with self._monkeypatch.context() as patch:
+            patch.setattr(cache, "_resident", None)
+            patch.setattr(cache, "_unwritten", {})
+            patch.setenv("XDG_CACHE_HOME", str(self._tree.parent / f"anew{self._anew}"))
+            paths._paths.cache_clear()
+            _names_among.cache_clear()
+            return Project(str(self._tree)).answer(self._files(), True, OPTIONS)
+
+    def _files(self) -> tuple[str, ...]:
+        return tuple(str(path) for path in sorted(self._tree.rglob("*")) if path.is_file())
+
+
+OPTIONS = Options("sm120", isolated=True)
+
+
+def assert_equal_in_an_editor(tree: Path, seed: int, edits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    originals = {path: path.read_bytes() for path in tree.rglob("*") if path.suffix in _KINDS}
+    editor = Editor(tree, monkeypatch)
+    told = 0
+    for number in range(edits):
+        done = edit(tree, rng, originals)
+        answer, anew = editor.answer(), editor.anew()
+        assert answer.pages.keys() == anew.pages.keys()
+        differing = [path for path, page in answer.pages.items() if page != anew.pages[path]]
+        assert not differing, f"edit {number} of seed {seed}, {done}"
+        assert answer == anew, f"edit {number} of seed {seed}, {done}"
+        told += sum(bool(page.told) for page in anew.pages.values())
+        if rng.random() < 0.4:
+            cache.write_behind()
+        if rng.random() < 0.2:
+            editor.other_process()
+    assert told > edits
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_edits_in_an_editor(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_equal_in_an_editor(project(tmp_path / "tree"), seed, 12, monkeypatch)
+
+
+def test_what_is_saved_unchanged_is_not_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = project(tmp_path / "tree")
+    editor = Editor(tree, monkeypatch)
+    judged: list[object] = []
+    real = pipeline.report
+
+    def report(*arguments: Any) -> Any:
+        judged.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(pipeline, "report", report)
+    first = editor.answer()
+    file = tree / "csrc/pick.cu"
+    file.write_text(SOURCES["csrc/pick.cu"])
+    assert editor.answer() == first and len(judged) == 1
+    # a comment that changes no fact of the file, yet counts where callers are searched for
+    file.write_text(SOURCES["csrc/pick.cu"] + "// a comment\n")
+    second = editor.answer()
+    assert len(judged) == 2 and second.pages[str(file)].digest != first.pages[str(file)].digest
+    (tree / "pyproject.toml").write_text("[tool.archscan]\n")
+    editor.answer()
+    assert len(judged) == 3
+
+
 @pytest.mark.corpora
 @pytest.mark.skipif(not CORPORA, reason="needs the real packages: set ARCHSCAN_CORPORA")
 @pytest.mark.skipif(not os.environ.get("ARCHSCAN_SLOW"), reason="takes minutes: set ARCHSCAN_SLOW")
@@ -338,3 +432,12 @@ def test_random_edits_of_a_real_package(tmp_path: Path) -> None:
     tree = tmp_path / "flashinfer"
     shutil.copytree(Path(str(CORPORA)) / "flashinfer-0.6.2", tree)
     assert_equal_over_edits(tree, 0, 30)
+
+
+@pytest.mark.corpora
+@pytest.mark.skipif(not CORPORA, reason="needs the real packages: set ARCHSCAN_CORPORA")
+@pytest.mark.skipif(not os.environ.get("ARCHSCAN_SLOW"), reason="takes minutes: set ARCHSCAN_SLOW")
+def test_random_edits_of_a_real_package_in_an_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tmp_path / "flashinfer"
+    shutil.copytree(Path(str(CORPORA)) / "flashinfer-0.6.2", tree)
+    assert_equal_in_an_editor(tree, 0, 10, monkeypatch)

@@ -43,7 +43,7 @@ class Project:
         files = tuple(opened)
         known = self._known
         if known is None or saved or options != self._options or any(_written(f) >= known.began for f in files):
-            self._known = known = _Known.of(self.path, options)
+            self._known = known = _Known.of(self.path, options, known)
             self._options = options
         pages = {file: known.page(file) for file in files}
         return Answer(known.report.selection.name, pages, known.warnings)
@@ -64,7 +64,11 @@ def _written(disk: str) -> int:
 class _Known:
     """What one reading of a project came to."""
 
-    def __init__(self, path: str, settings: Settings, catalog: Catalog, report: Report, began: int) -> None:
+    def __init__(
+        self, path: str, settings: Settings, catalog: Catalog, judged: Report, report: Report, began: int
+    ) -> None:
+        """`report` is what is told of all that was `judged`."""
+        self.judged = judged
         self.report = report
         self.began = began
         self.warnings = tuple(f"{one.path}: {one.reason}" for one in report.failed)
@@ -80,18 +84,27 @@ class _Known:
         self._proven: dict[str, Proven | None] = {}
 
     @classmethod
-    def of(cls, path: str, options: Options) -> _Known:
-        """The project as it lies on disk now, with the settings in force for it."""
+    def of(cls, path: str, options: Options, before: _Known | None) -> _Known:
+        """The project as it lies on disk now, with the settings in force for it; by what was known `before`."""
         from archscan import baseline, run
 
         began = time.time_ns()
         given = {"target": options.target, "config": options.config, "isolated": options.isolated}
         settings = run.effective(given, (path,))
         catalog = run.loaded_catalog(settings)
-        report = run.judged((path,), settings, catalog)
+        earlier = before.judged if before is not None and before._is_by(settings, catalog) else None
+        report = judged = run.judged((path,), settings, catalog, before=earlier)
         if settings["baseline"]:
             report = baseline.without(report, baseline.known_fingerprints(settings["baseline"]))
-        return cls(path, settings, catalog, report, began)
+        if before is not None and judged is earlier and report.findings == before.report.findings:
+            before.began = began
+            return before
+        return cls(path, settings, catalog, judged, report, began)
+
+    def _is_by(self, settings: Settings, catalog: Catalog) -> bool:
+        """Whether the project was judged by these."""
+        known = self._catalog
+        return settings == self._settings and (catalog.digest, catalog.evidence) == (known.digest, known.evidence)
 
     def page(self, disk: str) -> Page:
         """Everything about one file on disk; NOTHING if it was not read, or holds no gate."""

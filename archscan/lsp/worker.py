@@ -53,17 +53,23 @@ class Worker:
 def serve(pipe: Connection) -> None:
     """The life of the process: answers until the server is gone."""
     os.dup2(2, 1)  # standard output belongs to the protocol
-    from archscan.cache import stay_resident
+    from archscan.cache import stay_resident, write_behind
     from archscan.lsp.project import Projects
 
     stay_resident()
     projects = Projects()
     while True:
         try:
+            if not pipe.poll(_AT_REST):
+                write_behind()
             request = pipe.recv()
         except (EOFError, KeyboardInterrupt):
+            write_behind()
             return
         pipe.send(_answered(request, projects))
+
+
+_AT_REST = 0.5  # seconds without a request, after which there is time to write
 
 
 def _answered(request: Refresh | Prove, projects: Any) -> Any:

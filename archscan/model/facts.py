@@ -166,3 +166,4 @@ class Facts:
     kernels: Mapping[tuple[str, int], Kernels] = field(default_factory=dict, compare=False)
     other: int = 0  # files of kinds that archscan does not read
     listing: str = field(default="", compare=False)  # stands for all files found and their ages; "" = cannot be told
+    contents: bytes = field(default=b"", compare=False)  # stands for the bytes that were read; "" = cannot be told
