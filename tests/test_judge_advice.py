@@ -521,32 +521,6 @@ def test_a_list_that_lacks_the_target_and_stops_the_build(entries: str, told_of:
     assert finding.message.startswith(f"sm_120 is not in the list{told_of}:")
 
 
-MAJORS = """\
-import torch
-
-def attend(q):
-    major = torch.cuda.get_device_capability()[0]
-    if major not in MAJORS:
-        raise RuntimeError("no kernel for this GPU")
-    return launch(q)
-"""
-
-
-@pytest.mark.parametrize(
-    ("majors", "target", "row"),
-    [
-        ("(10, 11)", "sm_120", "shared-instruction"),  # exactly the chips with tcgen05
-        ("(10,)", "sm_120", "unknown-newer"),  # a generation, for whatever it has
-        ("(9, 10, 11)", "sm_120", "unknown-newer"),
-        ("(10, 11)", "sm_90", "unknown-older"),
-    ],
-)
-def test_exactly_the_chips_of_several_majors_with_an_instruction(
-    majors: str, target: str, row: str, tmp_path: Path
-) -> None:
-    assert [found[3] for found in told(tmp_path, "a.py", MAJORS.replace("MAJORS", majors), target)] == [row]
-
-
 PICKS = """\
 import torch
 

@@ -30,7 +30,6 @@ CIRCUMSTANCES = (
     "code-of-families",  # what is let in are `a` or `f` targets of other families alone
     "built-for-families",  # what the scanned builds make of the file is such code alone
     "no-kernel",  # compiled code that neither stands in a kernel nor holds one
-    "shared-instruction",  # who is let in are exactly the chips of several majors that have an instruction
     "less-memory",  # who is let in are exactly the chips with more shared memory, whatever their numbers
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
     "older-alone",  # an upper bound alone lets in every older chip, and the others are refused nothing

@@ -60,8 +60,6 @@ def _said_why(row: AdviceRow, weighed: Weighed) -> str:
     if row.id == "lowered":
         slow = weighed.case.needs.slow()[0]
         return f"{slow.feature.group} {_LOWERED.get(slow.lowering, slow.lowering)} there"
-    if row.id == "shared-instruction":
-        return f"those let in are the chips that have {_shared_instruction(weighed)}"
     behind = _half_shut(weighed) if row.id == "half-shut" else None
     if behind is not None:
         return behind.message
@@ -229,30 +227,6 @@ def _has_less_memory(weighed: Weighed) -> bool:
 _OLDEST = 75  # that nvcc 13 compiles for
 
 
-_ORDER = re.compile(r"[<>]=?\s*[\w(\"']")
-
-
-def _shared_instruction(weighed: Weighed) -> str:
-    """What those let in have in common: exactly the chips of several majors with an instruction that it lacks.
-
-    `major in (10, 11)` asks for tensor memory, whatever is said. A bound asks for age, and one major for itself.
-    """
-    shut, catalog = weighed.case.shut, weighed.catalog
-    if shut is None or any(_ORDER.search(arm.condition) for arm in weighed.case.gate.arms):
-        return ""
-    universe = catalog.universe
-    let_in = universe.sms((shut.missed.own or shut.missed.yes) & universe.device)
-    first, last = min(let_in, default=0), max(let_in, default=0)
-    if (
-        first // 10 == last // 10
-        or not first <= weighed.selection.sm
-        or not any(sm > last for sm in catalog.architectures)
-    ):
-        return ""
-    alike = (f.group for f in catalog.features.values() if universe.sms(f.mask & universe.device) == let_in)
-    return next(alike, "")
-
-
 def _for_one_chip(weighed: Weighed) -> bool:
     """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family.
 
@@ -340,7 +314,6 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "code-of-families": _code_of_families,
     "built-for-families": _built_for_families,
     "no-kernel": lambda weighed: weighed.is_helper,
-    "shared-instruction": lambda weighed: bool(_shared_instruction(weighed)),
     "less-memory": _has_less_memory,
     "one-chip": _for_one_chip,
     "ladder": _is_ladder,
