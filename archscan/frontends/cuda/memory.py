@@ -57,7 +57,7 @@ class Linking:
         digest = hashlib.sha256("\1".join(sorted(known)).encode("utf-8", "surrogatepass"))
         for index in indexes:
             key = self._with(index.path, read_for.get(index.path, frozenset()))
-            unit = self.before.units.get(key)
+            unit = self.found.units.get(key) or self.before.units.get(key)
             if unit is None:
                 said = "\1".join(words(index.unit, places=False))
                 unit = hashlib.sha256(said.encode("utf-8", "surrogatepass")).digest()
