@@ -5,22 +5,25 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from archscan.frontends.build.archlists import ArchList
 from archscan.frontends.build.reading import Given, Reading, finished, of_command, of_variable
 from archscan.frontends.build.traced import (
     HOLE,
+    MOST_WAYS,
     Run,
     Text,
     Ways,
     added,
+    because,
     combined,
     conditions,
     cut,
     extended,
     known,
     parted,
+    readable,
     shown,
     substituted,
     under,
@@ -37,9 +40,7 @@ _OF_TARGET = re.compile(
     r"[ \t]*[^\s:#=$][^:#=]*:[ \t]*(?P<rest>(?:(?:override|private|export)[ \t]+)*[\w.]+[ \t]*[+?:]?=)"
 )
 _CONDITIONAL = re.compile(r"[ \t]*(?P<word>ifeq|ifneq|ifdef|ifndef|else|endif)\b[ \t]*(?P<rest>.*)", re.DOTALL)
-_PAIR = re.compile(
-    r"\((?P<one>.*),(?P<other>.*)\)\s*\Z|(?P<q>[\"'])(?P<a>.*?)(?P=q)\s+(?P<r>[\"'])(?P<b>.*?)(?P=r)", re.DOTALL
-)
+_QUOTED_PAIR = re.compile(r"(?P<q>[\"'])(?P<a>.*?)(?P=q)\s+(?P<r>[\"'])(?P<b>.*?)(?P=r)\s*\Z", re.DOTALL)
 _CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 _SHELL = re.compile(r"\s*\$[({]shell\b|\s*\x1a\s*$")
 _TEST = re.compile(r"\s*(?:test|\[)\s+(?P<test>[^;&|\]]+?)\s*\]?\s*(?:;\s*echo \$\?|&&\s*echo (?P<said>\S+).*)\s*")
@@ -50,16 +51,32 @@ _ORDERS: dict[str, Callable[[int, int], bool]] = {
     "=": operator.eq, "==": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _EVALUATED = re.compile(r"\s*\$[({]\s*(?:foreach|eval|call|if|and|or)\b")
+_BLANK = written(" ")
 MAX_STEPS = 4000
 MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What a variable was given: unexpanded, unless it was assigned with `:=`."""
+    """What a variable was given: unexpanded, unless it was assigned with `:=`; what branches leave may be either."""
 
-    ways: Ways
-    is_expanded: bool
+    raw: Ways = ()
+    expanded: Ways = ()
+    is_sure: bool = True  # it was given something on every way
+
+    @property
+    def ways(self) -> Ways:
+        return (*self.expanded, *self.raw)
+
+    @property
+    def is_expanded(self) -> bool:
+        """Whether what is appended is expanded at once."""
+        return bool(self.expanded)
+
+    @classmethod
+    def of(cls, ways: Ways, is_expanded: bool) -> Variable:
+        """A variable that was given this, in one of the two ways."""
+        return cls(expanded=ways) if is_expanded else cls(raw=ways)
 
 
 @dataclass
@@ -82,6 +99,7 @@ class _Maker:
     variables: dict[str, Variable] = field(default_factory=dict)
     opened: list[_Open] = field(default_factory=list)
     commands: list[Text] = field(default_factory=list)
+    recipes: list[tuple[Text, tuple[str, ...]]] = field(default_factory=list)  # with the conditions around them
     told: list[tuple[int, int]] = field(default_factory=list)  # lines that this toolkit rules out
     steps: int = 0
     locals: dict[str, Ways] = field(default_factory=dict)
@@ -118,20 +136,29 @@ class _Maker:
         """NAME = value, in one of its six spellings."""
         user = self.given.value(name)
         if user is not None:
-            self.variables[name] = Variable((written(user),), True)
+            self.variables[name] = Variable.of((written(user),), True)
             return
         old = self.variables.get(name)
         if op == "!=":
-            self.variables[name] = Variable((unknown(f"$(shell) in {name}"),), True)
+            self.variables[name] = Variable.of((unknown(f"$(shell) in {name}"),), True)
         elif op == "+=":
-            more = self.expand(value) if old is not None and old.is_expanded else (value,)
-            blank = written(" ")
-            ways = combined([old.ways if old else ((),), (blank,), tuple(under(w, self.conditions) for w in more)])
-            self.variables[name] = Variable(ways, old.is_expanded if old else False)
+            self.variables[name] = self.appended(old or Variable(raw=((),)), value)
         elif op != "?=" or old is None:
             eager = op in (":=", "::=", ":::=")
             ways = self.expand(value) if eager else (value,)
-            self.variables[name] = Variable(added(ways, old.ways if old else (), self.conditions), eager)
+            self.variables[name] = Variable.of(added(ways, old.ways if old else (), self.conditions), eager)
+        elif not old.is_sure:
+            self.variables[name] = replace(old, raw=(*old.raw, under(value, self.conditions)), is_sure=True)
+
+    def appended(self, old: Variable, value: Text) -> Variable:
+        """A variable with more behind it, expanded where what it holds is."""
+        now = self.expand(value) if old.expanded else ()
+        more = [tuple(under(way, self.conditions) for way in ways) for ways in (now, (value,))]
+        expanded, raw = (
+            combined([held, (_BLANK,), new]) if held else ()
+            for held, new in ((old.expanded, more[0]), (old.raw, more[1]))
+        )
+        return Variable(raw, expanded)
 
     # --- conditionals
 
@@ -188,22 +215,22 @@ class _Maker:
             if len(there) == len(ends) and all(one is there[0] for one in there):
                 self.variables[name] = there[0]
                 continue
-            ways = extended(way for one in there for way in one.ways)
-            self.variables[name] = Variable(ways, there[0].is_expanded)
+            self.variables[name] = Variable(
+                extended(way for one in there for way in one.raw),
+                extended(way for one in there for way in one.expanded),
+                len(there) == len(ends) and all(one.is_sure for one in there),
+            )
 
     def answer(self, word: str, rest: Text) -> bool | None:
         """Whether a condition is met; None where that is not known."""
         whole = shown(rest).strip()
         if word in ("ifdef", "ifndef"):
             user = self.given.value(whole)
-            held = bool(user) if user is not None else True if whole in self.variables else None
+            held = bool(user) if user is not None else self.is_given(whole)
             return held if held is None or word == "ifdef" else not held
-        pair = _PAIR.match(whole)
-        if pair is None:
+        texts = _sides(rest)
+        if len(texts) != 2:
             return None
-        shift = shown(rest).index(whole) if whole else 0
-        sides = ("one", "other") if pair["one"] is not None else ("a", "b")
-        texts = [cut(rest, pair.start(side) + shift, pair.end(side) + shift) for side in sides]
         values = [self.one(text) for text in texts]
         for text, other in zip(texts, reversed(values), strict=True):
             unset = re.fullmatch(r"\s*\$[({](\w+)[)}]\s*", shown(text))
@@ -219,6 +246,14 @@ class _Maker:
             return None
         same = (values[0] or "").strip() == (values[1] or "").strip()
         return same if word == "ifeq" else not same
+
+    def is_given(self, name: str) -> bool | None:
+        """Whether a variable holds anything, before it is expanded; None where that is not known."""
+        held = self.variables.get(name)
+        if held is None or not held.is_sure:
+            return None
+        answers = {_is_something(way) for way in held.ways}
+        return answers.pop() if len(answers) == 1 else None
 
     def one(self, text: Text) -> str | None:
         """What a text expands to; None where that is not one known text."""
@@ -284,9 +319,7 @@ class _Maker:
                 return (written(version),)
         if held is None:
             return (unknown(name),)
-        if held.is_expanded:
-            return held.ways
-        return combined([tuple(way for raw in held.ways for way in self.expand(raw))])
+        return (*held.expanded, *(way for raw in held.raw for way in self.expand(raw)))[:MOST_WAYS]
 
     def foreach(self, arguments: list[Text]) -> Ways:
         """$(foreach name,list,text): the text once for each word."""
@@ -295,10 +328,19 @@ class _Maker:
         name = (self.one(arguments[0]) or "").strip()
         made: list[Ways] = []
         outer = self.locals
-        for way in self.expand(arguments[1])[:1]:
+        ways = self.expand(arguments[1])
+        for way in ways:
             for word in parted(way, r"\s+")[:200]:
                 self.locals = {**outer, name: (word,)}
-                made += [self.expand(_whole(arguments[2:])), (written(" "),)]
+                each = self.expand(_whole(arguments[2:]))
+                if names := conditions(word):
+                    each = tuple(under(one, names) for one in each)
+                if len(ways) > 1 or HOLE in shown(word):  # it is made of one of the ways, or any number of times
+                    asked = (f"each of {readable(shown(arguments[1]))}",)
+                    each = tuple(
+                        (*under(one, asked), *(unknown(*because(word)) if HOLE in shown(word) else ())) for one in each
+                    )
+                made += [each, (_BLANK,)]
         self.locals = outer
         return combined(made)
 
@@ -361,6 +403,24 @@ def _arguments(text: Text) -> list[Text]:
     return [*found, cut(text, begin, len(whole))]
 
 
+def _is_something(text: Text) -> bool | None:
+    """Whether a text is not empty; None where that hangs on what is not known."""
+    if any(run.text and not run.when for run in text):
+        return True
+    return None if any(run.text is None or run.text for run in text) else False
+
+
+def _sides(text: Text) -> list[Text]:
+    """The two sides of `ifeq (a,b)` or `ifeq "a" "b"`; what follows the first comma outside of brackets is b."""
+    whole = shown(text)
+    begin, end = len(whole) - len(whole.lstrip()), len(whole.rstrip())
+    if whole[begin : begin + 1] == "(" and whole[:end].endswith(")"):
+        parts = _arguments(cut(text, begin + 1, end - 1))
+        return [parts[0], _whole(parts[1:])] if len(parts) > 1 else []
+    pair = _QUOTED_PAIR.match(whole[begin:end])
+    return [cut(text, pair.start(side) + begin, pair.end(side) + begin) for side in "ab"] if pair else []
+
+
 def _whole(arguments: list[Text]) -> Text:
     """The arguments with the commas that they were parted by."""
     return tuple(run for i, text in enumerate(arguments) for run in ((*written(","), *text) if i else text))
@@ -376,14 +436,15 @@ def _patsubst(text: Text, old: str, new: str) -> Text:
         old, new = f"%{old}", f"%{new}"
     before, _, after = old.partition("%")
     pattern = re.compile(f"{re.escape(before)}(.*){re.escape(after)}")
-    made = []
+    made: list[Text] = []
     for word in parted(text, r"\s+"):
         match = pattern.fullmatch(shown(word))
-        if match:
+        if HOLE in shown(word):
+            made += [under(one, conditions(word)) for one in _open(word)]
+        elif match:
             head, _, tail = new.partition("%")
-            made.append(
-                (*written(head), *cut(word, match.start(1), match.end(1)), *written(tail if "%" in new else ""))
-            )
+            ends = (written(head), written(tail if "%" in new else ""))
+            made.append(under((*ends[0], *cut(word, match.start(1), match.end(1)), *ends[1]), conditions(word)))
         else:
             made.append(word)
     return _spaced(made)
@@ -393,8 +454,11 @@ def _like(word: Text, patterns: list[str]) -> bool:
     return any(re.fullmatch(re.escape(p).replace("%", ".*", 1), shown(word)) for p in patterns)
 
 
-def _listing(change: Callable[[list[Text], list[str]], list[Text]], plain: int = 0) -> Function:
-    """A function over the words of its last argument; `plain` arguments before it are known texts."""
+def _listing(change: Callable[[list[Text], list[str]], list[Text]], plain: int = 0, counts: bool = False) -> Function:
+    """A function over the words of its last argument; `plain` arguments before it are known texts.
+
+    `counts`: it goes by where the words stand, else it does the same to each.
+    """
 
     def run(maker: _Maker, arguments: list[Text]) -> Ways:
         if len(arguments) <= plain:
@@ -402,10 +466,23 @@ def _listing(change: Callable[[list[Text], list[str]], list[Text]], plain: int =
         texts = [maker.one(a) for a in arguments[:plain]]
         if any(text is None for text in texts):
             return (unknown("a function of make"),)
-        ways = maker.expand(_whole(arguments[plain:]))
-        return tuple(_spaced(change(parted(way, r"\s+"), [t or "" for t in texts])) for way in ways)
+        return tuple(listed(way, [t or "" for t in texts]) for way in maker.expand(_whole(arguments[plain:])))
+
+    def listed(way: Text, texts: list[str]) -> Text:
+        words = parted(way, r"\s+")
+        if counts and (HOLE in shown(way) or conditions(way)):  # which word is the first is not known
+            return unknown(*(because(way) or ("a function of make",)))
+        if change is _sorted or (HOLE not in shown(way) and not conditions(way)):
+            return _spaced(change(words, texts))
+        made = [_open(w) if HOLE in shown(w) else change([w], texts) for w in words]
+        return _spaced([under(one, conditions(w)) for w, ones in zip(words, made, strict=True) for one in ones])
 
     return run
+
+
+def _open(word: Text) -> list[Text]:
+    """Of a word with an unknown part: no word or many, because of what is not known in it."""
+    return [unknown(*because(word))]
 
 
 def _subst(maker: _Maker, arguments: list[Text]) -> Ways:
@@ -453,7 +530,7 @@ def _number(text: str) -> int:
 
 def _sorted(words: list[Text], _: list[str]) -> list[Text]:
     unique: dict[str, Text] = {}
-    for word in words:
+    for word in sorted(words, key=lambda one: bool(conditions(one))):  # what is there for sure stands for both
         unique.setdefault(shown(word), word)
     return [unique[key] for key in sorted(unique)]
 
@@ -481,11 +558,11 @@ _FUNCTIONS: dict[str, Function] = {
     ),
     "strip": _listing(lambda words, _: words),
     "sort": _listing(_sorted),
-    "firstword": _listing(lambda words, _: words[:1]),
-    "lastword": _listing(lambda words, _: words[-1:]),
-    "words": _listing(lambda words, _: [written(str(len(words)))]),
-    "word": _listing(lambda words, t: words[_number(t[0]) - 1 : _number(t[0])] if _number(t[0]) else [], 1),
-    "wordlist": _listing(lambda words, t: words[max(_number(t[0]) - 1, 0) : _number(t[1])], 2),
+    "firstword": _listing(lambda words, _: words[:1], counts=True),
+    "lastword": _listing(lambda words, _: words[-1:], counts=True),
+    "words": _listing(lambda words, _: [written(str(len(words)))], counts=True),
+    "word": _listing(lambda words, t: words[_number(t[0]) - 1 : _number(t[0])] if _number(t[0]) else [], 1, True),
+    "wordlist": _listing(lambda words, t: words[max(_number(t[0]) - 1, 0) : _number(t[1])], 2, True),
     "filter": _listing(lambda words, t: [w for w in words if _like(w, t[0].split())], 1),
     "filter-out": _listing(lambda words, t: [w for w in words if not _like(w, t[0].split())], 1),
     "addprefix": _listing(lambda words, t: [(*written(t[0]), *w) for w in words], 1),
@@ -512,8 +589,13 @@ _FUNCTIONS: dict[str, Function] = {
 
 def read_make(data: bytes, given: Given) -> Reading:
     """The lists of a makefile."""
+    maker = evaluated(data, given)
+    return Reading(finished(_lists(maker, given, data)), told=tuple(maker.told))
+
+
+def evaluated(data: bytes, given: Given) -> _Maker:
+    """A makefile, read to its end: its variables and the recipes that it may run."""
     maker = _Maker(given)
-    recipes: list[tuple[Text, tuple[str, ...]]] = []
     define: str | None = None
     body: list[Run] = []
     in_rule = False
@@ -536,9 +618,9 @@ def read_make(data: bytes, given: Given) -> Reading:
             if not maker.is_live:
                 maker.told.append((match.start(), match.end()))
             else:
-                recipes.append((_unfolded(raw.strip("\n"), match.start()), maker.conditions))
+                maker.recipes.append((_unfolded(raw.strip("\n"), match.start()), maker.conditions))
             continue
-        line = _unfolded(_uncommented(raw), match.start())
+        line = _unfolded(_uncommented(raw).rstrip("\\"), match.start())
         if shown(line).strip():
             if not maker.is_live:
                 maker.told.append((match.start(), match.end()))
@@ -548,12 +630,12 @@ def read_make(data: bytes, given: Given) -> Reading:
             maker.line(line)
     while maker.opened:
         maker.close()
-    return Reading(finished(_lists(maker, recipes, given, data)), told=tuple(maker.told))
+    return maker
 
 
-def _lists(maker: _Maker, recipes: list[tuple[Text, tuple[str, ...]]], given: Given, data: bytes) -> Iterator[ArchList]:
+def _lists(maker: _Maker, given: Given, data: bytes) -> Iterator[ArchList]:
     maker.steps = 0
-    for raw, asked in recipes:
+    for raw, asked in maker.recipes:
         for way in maker.expand(raw):
             yield from of_command(under(way, asked), given)
     for name in list(maker.variables):

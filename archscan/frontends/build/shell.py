@@ -14,10 +14,13 @@ from archscan.frontends.build.reading import Given, Reading, finished, of_comman
 from archscan.frontends.build.request import ARCH_NAME
 from archscan.frontends.build.traced import (
     HOLE,
+    MOST_WAYS,
     Text,
     Ways,
     added,
+    because,
     combined,
+    conditions,
     cut,
     extended,
     known,
@@ -37,12 +40,16 @@ MAX_STEPS = 6000
 MAX_DEPTH = 12
 _MOST_WORDS = 100
 _BLANK = written(" ")
+_ELEMENT = "\x1f"  # stands before each element of an array
+_GOES_ON = "the loop goes on"
+_UNSET: Ways = ((),)  # by identity: taken away by `unset`
 _ORDERS = {
     "-eq": lambda a, b: a == b, "-ne": lambda a, b: a != b, "-lt": lambda a, b: a < b,
     "-le": lambda a, b: a <= b, "-gt": lambda a, b: a > b, "-ge": lambda a, b: a >= b,
 }  # fmt: skip
 _QUOTED = re.compile(r"(?:-D)?[A-Za-z_]\w*=\S*\s+\S")  # one word: its blanks were in quotes
-_LEAVING = frozenset({"exit", "return"})
+_LEAVING = frozenset({"exit", "return", "break", "continue"})
+_ANSWERS = {"true": True, ":": True, "false": False}
 
 
 @cache
@@ -78,6 +85,9 @@ class Script:
     asked: tuple[str, ...] = ()  # conditions around what is being read that nobody can answer
     steps: int = 0
     depth: int = 0
+    leaving: str = ""  # break or continue, on its way out of a loop
+    left: str = ""  # one of them that may have been met
+    around: tuple[str, ...] = ()  # the conditions around the loop that runs
 
     def run(self) -> None:
         """Reads the whole script."""
@@ -99,8 +109,14 @@ class Script:
     # --- statements
 
     def body(self, nodes: Iterable[Node]) -> None:
-        for node in nodes:
-            if not self.statement(node):
+        left = list(nodes)
+        while left:
+            if not self.statement(left.pop(0)) or self.leaving:
+                return
+            if self.left and left:
+                kind, self.left = self.left, ""
+                self.possibly([(left, _GOES_ON)], False)
+                self.left = kind
                 return
 
     def statement(self, node: Node) -> bool:  # noqa: PLR0912 - a table of kinds of statements
@@ -138,18 +154,19 @@ class Script:
     def unset(self, node: Node) -> None:
         self.told.append((node.start_byte, node.end_byte))
         for word in self.text(node).split()[1:]:
-            self.variables.pop(word, None)
+            self.variables[word] = _UNSET
 
     def listed(self, node: Node) -> None:
         """a && b, a || b: the second on the condition of the first, where that is a test."""
         left, right = node.named_children[0], node.named_children[-1]
-        answer = self.answer(left) if left.type == "test_command" else True
-        if left.type != "test_command":
+        is_test = left.type in ("test_command", "negated_command") or self.text(left) in _ANSWERS
+        answer = self.answer(left) if is_test else True
+        if not is_test:
             self.statement(left)
         operator = next((self.text(c) for c in node.children if not c.is_named), "&&")
-        if operator == "||" and left.type == "test_command":
+        if operator == "||" and is_test:
             answer = None if answer is None else not answer
-        if operator == "||" and left.type != "test_command":
+        if operator == "||" and not is_test:
             answer = None if right.type in ("variable_assignment", "command") else True
             if right.type == "command" and self.text(right).split(None, 1)[0] in _LEAVING:
                 return
@@ -165,16 +182,25 @@ class Script:
         name = self.text(name_node).partition("[")[0]
         user = self.given.value(name)
         ways = self.value(value) if value is not None else ((),)
+        if value is not None and value.type != "array":
+            ways = tuple(map(_in_line, ways))
         environment = name if f"{{{name}:" in self.text(node) else ""
         if user is not None:
             ways = (written(user, value.start_byte if value is not None else -1),)
         elif any(c.type == "+=" for c in node.children):
             more = tuple(under(way, self.asked) for way in ways)
-            ways = combined([self.variables.get(name, ((),)), (_BLANK,), more])
+            ways = combined([self.before(name, value), more])
         else:
             ways = added(ways, self.variables.get(name, ()), self.asked)
         self.variables[name] = ways
         self.lists += of_variable(name, ways, self.toolkit, environment)
+
+    def before(self, name: str, value: Node | None) -> Ways:
+        """What `+=` puts more behind: of an array its elements, and what was no array is the first of one."""
+        held = self.variables.get(name, ((),))
+        if value is not None and value.type == "array":
+            return tuple(way if not way or _is_array(way) else (*written(_ELEMENT), *way) for way in held)
+        return tuple(unknown(name) if _is_array(way) else way for way in held)
 
     def command(self, node: Node) -> bool:
         """A command: its settings in front, its words; functions of the script are gone into."""
@@ -201,7 +227,17 @@ class Script:
                 self.lists += of_command(under(text, self.asked), self.toolkit)
         else:
             self.told.append((node.start_byte, node.end_byte))
+        if name in ("break", "continue"):
+            self.leave(name)
+            return True
         return name not in _LEAVING or bool(self.asked)
+
+    def leave(self, kind: str) -> None:
+        """break or continue: for sure, or on the condition that is around it."""
+        if self.asked == self.around:
+            self.leaving = kind
+        else:
+            self.left = kind
 
     def setting(self, text: Text) -> None:
         """One word `NAME=a b c`, which was in quotes."""
@@ -312,13 +348,34 @@ class Script:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
         if variable is None or body is None:
             return
-        name = self.text(variable)
-        values = [
-            w for c in node.children_by_field_name("value") for way in self.value(c)[:1] for w in parted(way, r"\s+")
-        ]
-        for value in values[:_MOST_WORDS]:
-            self.variables[name] = (value,)
-            self.body(body.named_children)
+        name, outer = self.text(variable), (self.around, self.left)
+        self.around, goes_on = self.asked, True
+        words = [word for child in node.children_by_field_name("value") for word in self.elements(child)]
+        for word, condition in words[:_MOST_WORDS]:
+            self.variables[name] = (word,)
+            self.left = ""
+            if condition or not goes_on:
+                self.possibly([(body.named_children, condition or _GOES_ON)], False)
+            else:
+                self.body(body.named_children)
+            if self.leaving == "break":
+                break
+            goes_on = goes_on and self.left != "break"
+            self.leaving = ""
+        self.leaving = ""
+        self.around, self.left = outer
+
+    def elements(self, node: Node) -> list[tuple[Text, str]]:
+        """The words that a word of the script gives, as `for` goes through them, and what each hangs on."""
+        ways, found = self.value(node), list[tuple[Text, str]]()
+        quoted = node.type in ("string", "raw_string", "ansi_c_string")
+        for way in ways:
+            words = [way] if quoted and not _is_array(way) else parted(way, _ELEMENT if _is_array(way) else r"\s+")
+            for word in words:
+                names = conditions(word)
+                is_open = len(ways) > 1 or HOLE in shown(word) or bool(names)
+                found.append((word, " ".join(names) or readable(self.text(node)) if is_open else ""))
+        return found
 
     # --- conditions
 
@@ -331,6 +388,8 @@ class Script:
             answers = [self.answer(node.named_children[0]), self.answer(node.named_children[-1])]
             deciding = any(self.text(c) == "||" for c in node.children if not c.is_named)
             return deciding if deciding in answers else None if None in answers else not deciding
+        if self.text(node) in _ANSWERS:
+            return _ANSWERS[self.text(node)]
         if node.type != "test_command" or len(node.named_children) != 1:
             return None
         return self.test(node.named_children[0])
@@ -356,7 +415,8 @@ class Script:
         if operator in ("&&", "||", "-a", "-o"):
             answers, deciding = [self.test(left), self.test(right)], operator in ("||", "-o")
             return deciding if deciding in answers else None if None in answers else not deciding
-        return _compared(self.one(left), operator, self.one(right), "[[" in self.text(node.parent or node)[:2])
+        is_pattern = "[[" in self.text(node.parent or node)[:2] and right.type not in ("string", "raw_string")
+        return _compared(self.one(left), operator, self.one(right), is_pattern)
 
     def is_unset(self, node: Node) -> bool:
         """Whether an operand is a variable of the user that nobody set in the script: $X, ${X:-}."""
@@ -366,7 +426,7 @@ class Script:
     def one(self, node: Node) -> str | None:
         """What an operand stands for; None where that is not one known text."""
         ways = self.value(node)
-        return known(ways[0]) if len(ways) == 1 and not any(run.when for run in ways[0]) else None
+        return known(_in_line(ways[0])) if len(ways) == 1 and not conditions(ways[0]) else None
 
     # --- values
 
@@ -384,10 +444,20 @@ class Script:
         if kind in ("string", "concatenation", "translated_string", "command_name"):
             return combined(self.parts(node))
         if kind == "array":
-            return combined([w for c in node.named_children for w in (self.value(c), (_BLANK,))])
+            return combined([self.of_array(c) for c in node.named_children])
         if kind in ("simple_expansion", "expansion"):
             return self.expansion(node)
         return (unknown(readable(self.text(node))[:60]),)
+
+    def of_array(self, node: Node) -> Ways:
+        """A word of an array literal as its elements: what is not quoted is parted at blanks."""
+        ways = self.value(node)
+        quoted = node.type in ("string", "raw_string", "ansi_c_string")
+        made = []
+        for way in ways:
+            words = [way] if quoted and not _is_array(way) else parted(way, _ELEMENT if _is_array(way) else r"\s+")
+            made.append(tuple(run for word in words for run in (*written(_ELEMENT), *word)))
+        return tuple(made)
 
     def parts(self, node: Node) -> Iterator[Ways]:
         """The pieces of a string; what stands between its nodes is text too."""
@@ -404,29 +474,49 @@ class Script:
     def expansion(self, node: Node) -> Ways:
         """$X, ${X}, ${X:-default}, ${X//a/b} and their relatives."""
         whole = self.text(node)
-        match = re.fullmatch(r"\$\{?([A-Za-z_]\w*|[@*#?0-9])(?:\[[@*]\])?(.*?)\}?", whole, re.DOTALL)
+        match = re.fullmatch(r"\$\{?([A-Za-z_]\w*|[@*#?0-9])(\[[@*]\])?(.*?)\}?", whole, re.DOTALL)
         if match is None:
             return (unknown(readable(whole)[:60]),)
-        name, rest = match[1], match[2]
+        name, of_array, rest = match[1], match[2], match[3]
         held = self.held(name)
         if name not in self.variables and self.given.value(name) is None and rest:
             held = None
-        if rest[:2] in (":-", ":=", ":+") or rest[:1] in ("-", "="):
-            inner = [c for c in node.named_children if c.type not in ("variable_name", "subscript")]
-            default = combined([self.value(c) for c in inner]) if inner else ((),)
-            if rest[:2] == ":+":
-                return default if held is not None else ((),)
-            return held if held is not None else default
+        if held is not None:
+            held = held if of_array == "[@]" else tuple((_in_line if of_array else _first)(way) for way in held)
+        if rest[:2] in (":-", ":=", ":+") or rest[:1] in ("-", "=", "+"):
+            return self.default(node, name, held, rest)
         if held is None:
             return (unknown(name),)
         if not rest:
             return held
-        changed = re.fullmatch(r"(//|/)([^/]*)/?(.*)", rest, re.DOTALL)
-        if changed and HOLE not in rest and "$" not in rest:
-            pattern = re.compile(re.escape(changed[2].replace("\\", "")))
+        changed = re.fullmatch(r"(//|/)((?:\\.|[^/\\])*)/?(.*)", rest, re.DOTALL)
+        if changed and HOLE not in rest and not re.search(r"[$*?\[#%]", changed[2]) and "$" not in rest:
+            pattern = re.compile(re.escape(changed[2].replace("\\", "").strip("\"'")))
             new = changed[3].strip("\"'").replace("\\", "\\\\")
-            return tuple(substituted(way, pattern, new) for way in held)
+            if changed[1] == "//":
+                return tuple(substituted(way, pattern, new) for way in held)
+            return tuple(_once(way, pattern, new) for way in held)
         return (unknown(f"{name}{rest}"),)
+
+    def default(self, node: Node, name: str, held: Ways | None, rest: str) -> Ways:
+        """${X:-default} and its relatives; of a variable that nobody set the default is taken."""
+        inner = [c for c in node.named_children if c.type not in ("variable_name", "subscript")]
+        default = combined([self.value(c) for c in inner]) if inner else ((),)
+        if held is None or held is _UNSET:
+            empty: set[bool | None] = {True}
+        else:  # without the colon, what holds nothing is set: whether it is, is not told of what branches leave
+            empty = {_is_empty(way) if ":" in rest[:1] else None if _is_empty(way) else False for way in held}
+        operator = rest[:2].strip(":")[:1] if rest[:1] == ":" else rest[:1]
+        ways: list[Text] = []
+        if operator == "+":
+            ways = [*(default if empty != {True} else ()), *(((),) if empty != {False} else ())]
+        else:
+            ways += [way for way in held or () if _is_empty(way) is not True or ":" not in rest[:1]]
+            ways += default if empty != {False} else ()
+        made = tuple(dict.fromkeys(ways))[:MOST_WAYS] or ((),)
+        if operator == "=" and empty != {False}:
+            self.variables[name] = made
+        return made
 
     def held(self, name: str) -> Ways | None:
         """What a variable holds; None where nobody set it."""
@@ -449,3 +539,43 @@ def _compared(one: str | None, operator: str, other: str | None, is_pattern: boo
     if operator in _ORDERS and re.fullmatch(r"-?\d{1,9}", one) and re.fullmatch(r"-?\d{1,9}", other):
         return bool(_ORDERS[operator](int(one), int(other)))
     return None
+
+
+def _is_array(text: Text) -> bool:
+    return shown(text).startswith(_ELEMENT)
+
+
+def _in_line(text: Text) -> Text:
+    """The elements of an array as one text; another text as it is."""
+    if _ELEMENT not in shown(text):
+        return text
+    words = parted(text, _ELEMENT)
+    return tuple(run for i, word in enumerate(words) for run in ((*_BLANK, *word) if i else word))
+
+
+def _first(text: Text) -> Text:
+    """What an array holds where no element is asked for: its first."""
+    if not _is_array(text):
+        return text
+    word = next(iter(parted(text, _ELEMENT)), ())
+    return unknown(*because(text)) if HOLE in shown(text) or any(run.when for run in text) else word
+
+
+def _is_empty(text: Text) -> bool | None:
+    """Whether a text is empty; None where that hangs on what is not known."""
+    if any(run.text and not run.when for run in text):
+        return False
+    return None if any(run.text is None or run.text for run in text) else True
+
+
+def _once(text: Text, pattern: re.Pattern[str], new: str) -> Text:
+    """The text with the first match replaced."""
+    match = pattern.search(shown(text))
+    if match is None or HOLE in shown(text)[: match.start()]:
+        return text if match is None and HOLE not in shown(text) else unknown(*because(text))
+    end = len(shown(text))
+    return (
+        *cut(text, 0, match.start()),
+        *substituted(cut(text, match.start(), match.end()), pattern, new),
+        *cut(text, match.end(), end),
+    )
