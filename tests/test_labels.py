@@ -24,6 +24,7 @@ from calibrate import (
     SETS,
     SILENT,
     WRONG,
+    chosen,
     fix_outcome,
     labels,
     main,
@@ -42,6 +43,8 @@ SECOND = [label for some in labels("findings", ["second"]).values() for label in
 SECOND_FIXES = [label for some in labels("fixes", ["second"]).values() for label in some]
 THIRD = [label for some in labels("findings", ["third"]).values() for label in some]
 THIRD_FIXES = [label for some in labels("fixes", ["third"]).values() for label in some]
+FOURTH = [label for some in labels("findings", ["fourth"]).values() for label in some]
+FOURTH_FIXES = [label for some in labels("fixes", ["fourth"]).values() for label in some]
 NEWER = ("sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
 ADVICE = {*(a.value for a in Advice), "investigate"}
 INTENTS = {"requirement", "path", "tuning", "images", "limit", "mistake", "restriction", "workaround", "preparation"}
@@ -59,7 +62,11 @@ def test_enough_is_labelled_and_no_target_dominates() -> None:
 
 @pytest.mark.parametrize(
     ("name", "places", "fixes", "of_packages"),
-    [("second", SECOND, SECOND_FIXES, 14), ("third", THIRD, THIRD_FIXES, 22)],
+    [
+        ("second", SECOND, SECOND_FIXES, 14),
+        ("third", THIRD, THIRD_FIXES, 22),
+        ("fourth", FOURTH, FOURTH_FIXES, 40),
+    ],
 )
 def test_later_drawings_are_mostly_about_newer_chips_and_half_of_them_not_about_language_models(
     name: str, places: list[dict[str, Any]], fixes: list[dict[str, Any]], of_packages: int
@@ -78,12 +85,23 @@ def test_the_third_drawing_has_what_the_others_lack() -> None:
     assert sum(label["advice"] not in ("leave", "widen-unsafe-compile") for label in THIRD) >= 100
 
 
+def test_the_fourth_drawing_has_much_to_do() -> None:
+    assert sum(label["problem"] in ("over-admitted", "disagrees") for label in FOURTH) >= 10
+    assert sum(label["advice"] not in ("leave", "widen-unsafe-compile") for label in FOURTH) >= 80
+    assert sum(label["consequence"] in ("wrong_result", "degraded_tuning", "runtime_error") for label in FOURTH) >= 40
+
+
+def test_what_is_held_out_is_measured_by_its_name_alone() -> None:
+    assert chosen("all") == ("dev", "holdout", "second", "third")
+    assert chosen("fourth") == ("fourth",)
+
+
 def test_nothing_that_the_judge_reads_names_a_package_of_the_later_drawings() -> None:
     root = Path(__file__).parent.parent
     files = [path for folder in ("archscan", "rules") for path in (root / folder).rglob("*")]
     said = "\n".join(path.read_text("utf-8") for path in files if path.suffix in (".py", ".yaml")).lower()
     for package in packages():
-        if package["set"] in ("second", "third"):
+        if package["set"] in ("second", "third", "fourth"):
             assert not re.search(rf"\b{re.escape(package['name'])}\b", said), package["name"]
 
 
@@ -92,6 +110,7 @@ def test_every_place_says_how_it_was_drawn() -> None:
     assert {label["drawn"] for label in FIXES} == {"proposed", "labelled finding"}
     assert {label["drawn"] for label in SECOND} == {"finding", "gate", "grep", "read"}
     assert {label["drawn"] for label in THIRD} == {"finding", "gate", "grep", "read"}
+    assert {label["drawn"] for label in FOURTH} == {"finding", "gate", "grep", "read"}
 
 
 @pytest.mark.parametrize("kind", ["findings", "fixes"])
