@@ -415,3 +415,46 @@ def test_a_configure_that_ends_builds_nothing(cuda: str, stops: bool, tmp_path: 
     assert [(one["line"], one["why"]) for one in build["dropped"]] == (
         [(4, "message(FATAL_ERROR): CUDA 12 only")] if stops else []
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "line"),
+    [
+        ("torch_cuda_arch_list", "8.0;9.0", "-Dtorch_cuda_arch_list=12.0"),
+        ("torch_cuda_arch_list", "80;90", "-Dtorch_cuda_arch_list=12.0"),
+        ("KERNEL_ARCHS", "8.0;9.0", "-DKERNEL_ARCHS=12.0"),
+        ("KERNEL_ARCHS", "80;90", "-DKERNEL_ARCHS=120"),
+    ],
+)
+def test_a_variable_is_given_in_its_own_spelling(name: str, default: str, line: str, tmp_path: Path) -> None:
+    text = (
+        "cmake_minimum_required(VERSION 3.24)\nproject(p LANGUAGES CXX CUDA)\nset(CMAKE_CUDA_ARCHITECTURES OFF)\n"
+        f'set({name} "{default}" CACHE STRING "")\nset(flags "")\nforeach(arch IN LISTS {name})\n'
+        '  string(REPLACE "." "" number "${arch}")\n'
+        '  list(APPEND flags "-gencode=arch=compute_${number},code=sm_${number}")\nendforeach()\n'
+        'add_library(k k.cu)\ntarget_compile_options(k PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${flags}>")\n'
+    )
+    found = builds(tmp_path, "--for", "sm120", CMakeLists__txt=text)
+    assert {one["arch"] for one in found["builds"][0]["images"]} == {"sm_80", "sm_90"}
+    assert [one["text"] for one in found["set"]] == [line]
+
+
+@pytest.mark.parametrize(
+    ("named", "made"),
+    [
+        ("set_source_files_properties(k.cpp PROPERTIES LANGUAGE CUDA)", True),
+        ("set_property(SOURCE a.cpp k.cpp PROPERTY LANGUAGE CUDA)", True),
+        ("set_source_files_properties(other.cpp PROPERTIES LANGUAGE CUDA)", False),
+        ("set_source_files_properties(k.cpp PROPERTIES LANGUAGE CXX)", False),
+    ],
+)
+@pytest.mark.parametrize("first", [False, True])
+def test_a_source_is_device_code_by_its_property(named: str, made: bool, first: bool, tmp_path: Path) -> None:
+    lines = ["add_library(k k.cpp)", named]
+    text = (
+        "cmake_minimum_required(VERSION 3.24)\nset(CMAKE_CUDA_ARCHITECTURES 90-real)\nproject(p LANGUAGES CXX CUDA)\n"
+        + "\n".join([*(reversed(lines) if first else lines), "add_library(beside beside.cu)", ""])
+    )
+    found = builds(tmp_path, CMakeLists__txt=text)["builds"]
+    assert {one["name"] for one in found} == ({"k", "beside"} if made else {"beside"})
+    assert {i["arch"] for one in found for i in one["images"]} == {"sm_90"}

@@ -92,14 +92,20 @@ def _variables(
     wanted = {(b.name, b.path) for b in lacking if not b.path.endswith("Presets.json")}
     tried: list[_Variable] = []
     for name, path in [(n, p) for n, p in names.items() if p and n != "TORCH_CUDA_ARCH_LIST"][:_MOST_TRIED]:
-        plain = f"{target.sm}{target.suffix}"
-        spelled = f"{plain}-real" if "ARCHITECTURES" in name else plain
-        for value in (spelled, f"{target.major}.{target.minor}{target.suffix}"):
+        for value in _spellings(name, target, found.dotted):
             made = {(b.name, b.path) for b in again({name: value}) if _makes(b, target)} & wanted
             if made:
                 tried.append(_Variable(name, value, path, frozenset(made)))
                 break
     return sorted(tried, key=lambda one: -len(one.reaches))
+
+
+def _spellings(name: str, target: Target, dotted: frozenset[str]) -> tuple[str, str]:
+    """The target as a variable may expect it; one named as torch's, or with a default that is dotted, takes dots."""
+    plain, with_dot = f"{target.sm}{target.suffix}", f"{target.major}.{target.minor}{target.suffix}"
+    if name in dotted or "TORCH_CUDA_ARCH" in name.upper():
+        return with_dot, plain
+    return f"{plain}-real" if "ARCHITECTURES" in name else plain, with_dot
 
 
 def _lines(

@@ -38,6 +38,7 @@ class Collected:
     not_read: list[tuple[str, str]] = field(default_factory=list)
     cuda: list[Source] = field(default_factory=list)  # device code of the project
     settable: dict[str, str] = field(default_factory=dict)  # variables of the user -> the file that reads them
+    dotted: frozenset[str] = frozenset()  # those of them whose default is spelled with dots
 
 
 def collect(sources: Iterable[Source], given: Given, extra: Mapping[str, bytes] = {}) -> Collected:
@@ -48,6 +49,8 @@ def collect(sources: Iterable[Source], given: Given, extra: Mapping[str, bytes] 
         if is_cmake(source.path):
             cmake[source.path] = (source, parse(source.data))
             found.settable |= dict.fromkeys(settable(cmake[source.path][1]), source.path) | found.settable
+            defaults = inputs_of(cmake[source.path][1], given.catalog)
+            found.dotted |= {name for name, first in defaults.items() if "." in first}
         elif source.path.endswith(".py") and (makes_flags(source.data) or _TORCH_EXTENSIONS.search(source.data)):
             _of_python(source, given, found)
         elif build_kind(source.path) is not None and mentions(source.data):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.conditions import YES, Answer, Asked, Condition, Word
@@ -139,7 +140,9 @@ class _Interpreter:
         self.asked = 0  # how many if() there were
         self.entries: list[str] = []  # where the loops are that are running, the innermost last
         self.inserted: dict[str, Value] = {}  # arguments of the macro that is running
-        self.begun: dict[str, list[Built]] = {}  # by target without device code so far: what it would be built for
+        # By target without device code so far: what it would be built for, and its sources
+        self.begun: dict[str, tuple[list[Built], list[Value]]] = {}
+        self.device_sources: list[Value] = []  # with the property LANGUAGE CUDA, whatever their names end in
 
     # --- commands
 
@@ -217,6 +220,7 @@ class _Interpreter:
         """Notes the architectures or flags that a target is given."""
         values = self.expanded(command.arguments)
         words = [value.text for value in values]
+        self.note_language(command, values)
         to_all = command.name.startswith("add_")
         target = "" if to_all or not words else words[0] or ""
         if "CUDA_ARCHITECTURES" in words:
@@ -232,7 +236,11 @@ class _Interpreter:
                 )
             self.trace.built.append(Built(target, joined(rest, ";"), True, command.start, self.path))
             return
-        flags = [v for v in values if v.text and (_MAKES_FLAGS.search(v.text) or "code=" in v.text)]
+        flags = [
+            replace(v, text=v.text.rstrip(">"))  # the end of a generator expression around several
+            for v in values
+            if v.text and (_MAKES_FLAGS.search(v.text) or "code=" in v.text)
+        ]
         if flags:
             self.trace.built.append(Built(target, joined(flags, " "), False, command.start, self.path))
 
@@ -253,17 +261,43 @@ class _Interpreter:
                 begins.append(Built(words[0], flags, False, command.start, self.path))
         if by_module and not begins:
             begins.append(Built(words[0], self.request.compiler_default, True, command.start, self.path))
-        if any(map(_may_be_device_code, values[1:])):
+        if any(map(self.may_be_device_code, values[1:])):
             self.trace.built += begins
         else:
-            self.begun[words[0]] = begins  # its device code may come later
+            self.begun[words[0]] = (begins, values[1:])  # its device code may come later
 
     def sources(self, command: Command) -> None:
         """target_sources(): with device code, a target is built for what was in force where it was added."""
         values = self.expanded(command.arguments)
         name = values[0].text if values else None
-        if name in self.begun and any(map(_may_be_device_code, values[1:])):
-            self.trace.built += self.begun.pop(name)
+        if name in self.begun:
+            self.begun[name][1].extend(values[1:])
+            self.found_device_code()
+
+    def may_be_device_code(self, source: Value) -> bool:
+        """Whether a source is device code by its name, or by a property that it was given."""
+        return _may_be_device_code(source) or any(
+            source.text == one.text and (source.text is not None or source.because == one.because)
+            for one in self.device_sources
+        )
+
+    def found_device_code(self) -> None:
+        """Targets of which a source has turned out to be device code are built for what was in force."""
+        for name, (begins, sources) in list(self.begun.items()):
+            if any(map(self.may_be_device_code, sources)):
+                self.trace.built += begins
+                del self.begun[name]
+
+    def note_language(self, command: Command, values: list[Value]) -> None:
+        """LANGUAGE CUDA as a property of sources: set_source_files_properties(), set_property(SOURCE)."""
+        words = [value.text for value in values]
+        if ("LANGUAGE", "CUDA") not in itertools.pairwise(words):
+            return
+        if command.name == "set_source_files_properties":
+            self.device_sources += values[: words.index("PROPERTIES")] if "PROPERTIES" in words else []
+        elif words[:1] == ["SOURCE"] and "PROPERTY" in words:
+            self.device_sources += values[1 : words.index("PROPERTY")]
+        self.found_device_code()
 
     def files(self, command: Command) -> None:
         """file(GLOB variable patterns…): which files there are is not known, only what their names end in."""
