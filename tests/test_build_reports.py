@@ -41,4 +41,4 @@ def test_report(report: dict[str, Any], tmp_path: Path) -> None:
 
 def test_first_sight_is_kept_apart() -> None:
     assert all(str(one["first"]).partition(":")[0] in ("right", "wrong", "silent") for one in REPORTS)
-    assert len({one["url"] for one in REPORTS}) == len(REPORTS) >= 48
+    assert len({one["url"] for one in REPORTS}) == len(REPORTS) >= 70

@@ -15,6 +15,7 @@ from archscan.catalog import load
 from archscan.frontends.build.flags import code_makes_flags, makes_flags
 from archscan.frontends.build.python import evaluated, read_python
 from archscan.frontends.build.python.values import Either
+from archscan.frontends.build.readers import read
 from archscan.frontends.build.reading import Given
 from archscan.frontends.build.scripts import ScriptsFrontEnd
 from archscan.frontends.protocol import Context
@@ -232,7 +233,7 @@ def test_no_build_file_ends_in_silence(path: str, text: str) -> None:
     ("path", "kind"),
     [
         ("Makefile", "make"), ("a/GNUmakefile", "make"), ("Makefile.cuda", "make"), ("rules.mk", "make"),
-        ("Makefile.am", None), ("Dockerfile", "docker"), ("docker/Dockerfile.gpu", "docker"), ("gpu.Dockerfile", "docker"),
+        ("Makefile.am", "make"), ("Makefile.in", None), ("build.bat", "batch"), ("Dockerfile", "docker"), ("docker/Dockerfile.gpu", "docker"), ("gpu.Dockerfile", "docker"),
         (".github/workflows/x.yml", "yaml"), ("x.yml", None), (".gitlab-ci.yml", "yaml"), ("conda/meta.yaml", "yaml"),
         ("conda.recipe/build.sh", "shell"), ("BUILD", "starlark"), ("x.bzl", "starlark"), ("build", "starlark"),
         (".bazelrc", "bazelrc"), ("CMakePresets.json", "presets"), ("package.json", None), ("meson.build", "meson"),
@@ -510,3 +511,30 @@ def test_the_text_behind_variables_of_the_environment_is_their_default(archs: st
     )
     reading = read_python(text.encode(), Given.of(CATALOG, ScanSettings()))
     assert [image.target.sm for one in reading.lists for image in one.images] == made
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("if HAVE_CUDA\nARCH = -arch=sm_80\nelse\nARCH = -arch=sm_90\nendif\nk.o: k.cu\n\tnvcc $(ARCH) k.cu\n", "80 90"),
+        ("ARCH = -arch=sm_80\nif NEW\nARCH = -arch=sm_90\nendif NEW\nk.o: k.cu\n\tnvcc $(ARCH) k.cu\n", "80 90"),
+        ("ARCH = -arch=sm_80\nk.o: k.cu\n\tnvcc $(ARCH) k.cu\n", "80"),
+    ],
+)  # fmt: skip
+def test_conditionals_of_automake_are_for_configure_to_say(text: str, made: str) -> None:
+    lists = read("Makefile.am", text.encode(), Given(load())).lists
+    assert {f"{i.target.sm}" for one in lists for i in one.images} == set(made.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("@echo off\r\nnvcc -arch compute_75 ^\r\n  -O3 a.cu\r\n", "75"),
+        ("set CUDA_ARCH_LIST=8.6\r\n%NVCC% -gencode arch=compute_86,code=sm_86 %1\r\n", "86"),
+        ("REM nvcc -arch=sm_75\r\n:: nvcc -arch=sm_75\r\necho nvcc -arch=sm_75\r\n", ""),
+        ("nvcc -arch=sm_%SM% a.cu\r\n", ""),
+    ],
+)
+def test_batch_files(text: str, made: str) -> None:
+    reading = read("build.bat", text.encode(), Given(load()))
+    assert {f"{i.target.sm}" for one in reading.lists for i in one.images} == set(made.split())

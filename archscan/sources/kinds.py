@@ -44,9 +44,10 @@ BUILD_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for kind, pattern in (
         (
             "make",
-            r"(?:gnu)?makefile(?:\.(?!am$|in$|py$|md$)[\w-]+)?|[^/]+\.(?:mk|mak)|make\.(?:inc|config|defs)[\w.-]*",
+            r"(?:gnu)?makefile(?:\.(?!in$|py$|md$)[\w-]+)?|[^/]+\.(?:mk|mak)|make\.(?:inc|config|defs)[\w.-]*",
         ),
         ("shell", r"[^/]+\.(?:sh|bash|zsh|ksh)|configure"),
+        ("batch", r"[^/]+\.(?:bat|cmd)"),
         ("docker", r"(?:docker|container)file(?:[.-][\w.-]+)?|[^/]+\.(?:docker|container)file"),
         ("presets", r"cmake(?:user)?presets\.json"),
         ("bazelrc", r"[\w.-]*\.bazelrc|bazelrc"),
@@ -61,7 +62,7 @@ BUILD_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 _MAY_BUILD = re.compile(
-    r"make|\.(?:mk|mak|sh|bash|zsh|ksh|bzl|bazel|ya?ml|ini)$|dockerfile|containerfile|presets\.json$|bazelrc|^build$|^workspace$"
+    r"make|\.(?:mk|mak|bat|cmd|sh|bash|zsh|ksh|bzl|bazel|ya?ml|ini)$|dockerfile|containerfile|presets\.json$|bazelrc|^build$|^workspace$"
     r"|meson|^configure$|^(?:pixi|uv)\.toml$|^tox|env"
 )
 _CMAKE_TEMPLATE = re.compile(r"(?:[^.]|\.(?!(?:h|hh|hpp|hxx|c|cc|cpp|cxx|py|pc|rc|json|xml|txt)\.))*\.cmake\.in")

@@ -39,7 +39,9 @@ _ASSIGN = re.compile(
 _OF_TARGET = re.compile(
     r"[ \t]*[^\s:#=$][^:#=]*:[ \t]*(?P<rest>(?:(?:override|private|export)[ \t]+)*[\w.]+[ \t]*[+?:]?=)"
 )
-_CONDITIONAL = re.compile(r"[ \t]*(?P<word>ifeq|ifneq|ifdef|ifndef|else|endif)\b[ \t]*(?P<rest>.*)", re.DOTALL)
+_CONDITIONAL = re.compile(
+    r"[ \t]*(?P<word>ifeq|ifneq|ifdef|ifndef|else|endif|if(?=[ \t]+!?\w+\s*\Z))\b[ \t]*(?P<rest>.*)", re.DOTALL
+)
 _QUOTED_PAIR = re.compile(r"(?P<q>[\"'])(?P<a>.*?)(?P=q)\s+(?P<r>[\"'])(?P<b>.*?)(?P=r)\s*\Z", re.DOTALL)
 _CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 _SHELL = re.compile(r"\s*\$[({]shell\b|\s*\x1a\s*$")
@@ -223,6 +225,8 @@ class _Maker:
 
     def answer(self, word: str, rest: Text) -> bool | None:
         """Whether a condition is met; None where that is not known."""
+        if word == "if":  # of automake: configure says it
+            return None
         whole = shown(rest).strip()
         if word in ("ifdef", "ifndef"):
             user = self.given.value(whole)

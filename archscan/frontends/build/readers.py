@@ -15,6 +15,7 @@ Reader = Callable[[bytes, Given], Reading]
 _READERS = {
     "make": ("make", "read_make"),
     "shell": ("shell", "read_shell"),
+    "batch": ("batch", "read_batch"),
     "docker": ("docker", "read_docker"),
     "presets": ("settings", "read_presets"),
     "bazelrc": ("settings", "read_bazelrc"),
