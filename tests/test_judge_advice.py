@@ -543,3 +543,29 @@ def size(x):
 def test_numbers_are_told_from_ways(left: str, right: str, outcome: str, tmp_path: Path) -> None:
     text = PICKS.replace("LEFT", left).replace("RIGHT", right)
     assert [found[1] for found in told(tmp_path, "size.py", text, "sm_120")] == [outcome]
+
+
+OLDER_LIMIT = """\
+import torch
+
+def stages(size):
+    major, minor = torch.cuda.get_device_capability()
+    cc = major * 10 + minor
+    limits = {75: 64000, 80: 163000, 86: 99000, 87: 163000, 89: 99000, 90: 227000}
+    most = 99000 if cc > 90 else limits[cc]
+    return most // size
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"),
+    [
+        ("sm_110", [("degraded_tuning", "right-limit")]),  # it has what 9.0 has
+        ("sm_120", []),  # has that number
+        ("sm_89", []),
+        ("sm_88", [("runtime_error", "right-limit")]),  # asks the table, and has no row
+    ],
+)
+def test_a_table_that_newer_chips_do_not_ask(target: str, wanted: list[tuple[str, str]], tmp_path: Path) -> None:
+    found = told(tmp_path, "stages.py", OLDER_LIMIT, target)
+    assert [(row[1], row[3]) for row in found if row[0] == 6] == wanted

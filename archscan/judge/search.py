@@ -156,9 +156,22 @@ class GateJudge:
         if self.gate.kind is Kind.BUILD_LIST:  # code for older chips alone leaves the target with nothing as well
             selection = replace(selection, peers=universe.device & ~selection.mask)
         verdict = decide(self.gate, self.ways, selection, universe, self.obstacles.can_run)
+        if verdict is None and self.gate.kind is Kind.TABLE:
+            return self._limit_of_older()
         if verdict is None and self.is_shown and any(a.effect.refuses for a in self.gate.arms):
             return spared(self.ways, self.selection, universe)
         return verdict
+
+    def _limit_of_older(self) -> Shut | None:
+        """The row with the target's own limit, where those without a row get a smaller number than it has."""
+        held = tabled_limit(self.ways, self.catalog)
+        own = limit(self.catalog, self.selection.sm, held) if held else None
+        gets = [b for b in self.ways if b.yes & self.selection.mask and not b.conditional]
+        told = constant(gets[0].effect.value) if gets else None
+        if held is None or own is None or told is None or told >= own or is_limit(told, own, held):
+            return None
+        right = [b for b in self.ways if b.conditional and is_limit(constant(b.effect.value), own, held)]
+        return Shut(right[0], gets[0], Why.MISSED) if right else None
 
     def excluded(self, shut: Shut) -> Case | None:
         """The case of a gate that shuts the target out; None where that is no loss."""

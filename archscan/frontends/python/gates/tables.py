@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -17,7 +19,7 @@ from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.interpreter.conditions import Answer, always, answer_of
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import compare
-from archscan.frontends.python.interpreter.values import ListV, Value, depends, is_constant
+from archscan.frontends.python.interpreter.values import Capability, ListV, Value, depends, is_constant
 from archscan.frontends.python.source.blocks import scope_of
 from archscan.frontends.python.source.syntax import (
     arguments,
@@ -31,7 +33,7 @@ from archscan.frontends.python.source.syntax import (
 )
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.triggers import occurrences
-from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role
+from archscan.model.gate import Arm, Does, Effect, Kind, Layer, Related, Role
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates.module_pass import ModulePass
@@ -166,11 +168,15 @@ def _first_reader(scan: ModulePass, name: str, table: Node | None) -> Reader | N
 
 @dataclass(frozen=True)
 class Reader:
-    """Where a table is read with the target: what happens without a row, and what the key is on every target."""
+    """Where a table is read with the target: what happens without a row, and what the key is on every target.
+
+    `instead` is who does not ask it there, and what they get: `99 if major > 9 else TABLE[major]`.
+    """
 
     node: Node
     effect: Effect
     key: Value
+    instead: tuple[Answer, Node] | None = None
 
 
 def _reader(scan: ModulePass, path: list[Node]) -> Reader | None:
@@ -180,7 +186,7 @@ def _reader(scan: ModulePass, path: list[Node]) -> Reader | None:
             key = child(node, "subscript")
             if key is not None and depends(value := _key(scan, key, path[:i])):
                 effect = caught(Effect(Does.RAISES, line_of(node), None, "KeyError"), path[:i])
-                return Reader(node, effect, value)
+                return Reader(node, effect, value, _instead(scan, path[:i]))
         if node.type == "call" and text(child(node, "function") or node).endswith(".get"):
             positional, _ = arguments(node)
             if positional and depends(value := _key(scan, positional[0], path[:i])) and not _is_shown(path[:i]):
@@ -193,6 +199,38 @@ def _reader(scan: ModulePass, path: list[Node]) -> Reader | None:
         ):
             return Reader(node, _refused(node, path[:i]), value)
     return None
+
+
+def _instead(scan: ModulePass, path: list[Node]) -> tuple[Answer, Node] | None:
+    """The other side of an expression with a condition on the target, whose one side the last node is; and for whom."""
+    around = path[-2] if len(path) > 1 else None
+    if around is None or around.type != "conditional_expression":
+        return None
+    yes, condition, no = operands(around)
+    if not depends(value := _key(scan, condition, path[:-1])) or path[-1] not in (yes, no):
+        return None
+    answer = answer_of(scan.interpreter, value, condition)
+    if not answer.truth.yes | answer.truth.no:
+        answer = _by_key(scan, condition, path[-1], path[:-1]) or answer
+    if not answer.truth.yes | answer.truth.no:
+        return None
+    return (answer, yes) if path[-1] == no else (~answer, no)
+
+
+def _by_key(scan: ModulePass, condition: Node, reader: Node, path: list[Node]) -> Answer | None:
+    """The answer of `key > 90` where nobody knows what the key is: what the rows name by it is the target."""
+    asked = operands(condition)
+    words = condition.children_by_field_name("operators")
+    key = child(reader, "subscript")
+    if len(asked) != _PAIR or len(words) != 1 or key is None or text(asked[0]) != text(key):
+        return None
+    bound = _key(scan, asked[1], path)
+    if not is_constant(bound):
+        return None
+    return answer_of(scan.interpreter, compare(scan.interpreter.lanes, text(words[0]), Capability(), bound), condition)
+
+
+_PAIR = 2  # operands of a plain comparison
 
 
 def _refused(test: Node, path: list[Node]) -> Effect:
@@ -287,20 +325,24 @@ def emit_table(
 ) -> None:
     """Adds the gate of a table, a row per arm."""
     module = frame.module
-    reach = reach_of(scan, path) if module is scan.module else always(scan.interpreter)
+    everybody = reach = reach_of(scan, path) if module is scan.module else always(scan.interpreter)
     around = next((node for node in reversed(path) if node.type == "function_definition"), None)
     read = reader.node.start_byte
     if module is scan.module and around is not None and around.start_byte <= read < around.end_byte:
         reach = reach & reach_of(scan, module.descend(read))  # who is served before the table is asked misses no row
-    arms = []
+    arms, served = [], []
     for pair, key in rows:
         own = _row_answer(scan, reader, key, pair)
         value = child(pair, "value")
         if own is None or value is None:
             continue
+        served.append(own)
         row = serving(place(pair, module.data), oneline(child(pair, "key") or pair), own.truth)
         picks = Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120))
         arms.append(replace(answered(row, reach & own), effect=picks, body=place(value, module.data)))
+    if arms and reader.instead is not None and module is scan.module:
+        reach = everybody
+        arms += _unasked(reader, reader.instead, reach, served, module.data)
     use = Related(scan.module.path, line_of(reader.node), Role.CALLER, oneline(reader.node, 100))
     about = About(
         scope=scope_of(path),
@@ -313,6 +355,19 @@ def emit_table(
     if arms:
         whole = place(table, module.data)
         scan.add(decided(module.path, Layer.PYTHON, Kind.TABLE, whole, tuple(arms), Rest(reader.effect), about))
+
+
+def _unasked(
+    reader: Reader, instead: tuple[Answer, Node], reach: Answer, served: list[Answer], data: bytes
+) -> Iterator[Arm]:
+    """The arms without a row: of those that do not ask the table where it is read, and of those that ask in vain."""
+    who, value = instead
+    picks = Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120))
+    in_vain = reduce(lambda left, row: left & ~row, served, ~who)
+    for answer, node, effect in ((who, value, picks), (in_vain, reader.node, reader.effect)):
+        yield replace(
+            answered(serving(place(node, data), "", answer.truth), reach & answer), is_else=True, effect=effect
+        )
 
 
 def _is_pair(asked: Value) -> bool:
