@@ -573,3 +573,46 @@ def test_a_flag_that_a_function_sets_is_not_what_it_begins_as() -> None:
         "    return slow()\n"
     )
     assert [g.place.line for g in found] == [8]
+
+
+@pytest.mark.parametrize(
+    ("turned_on", "leaves", "wide", "missing"),
+    [
+        ("self.disabled = False", "if not self.usable():\n            return None", '"9.0"', False),
+        ("self.disabled = False", "if self.disabled:\n            return None", '"9.0"', False),
+        ("self.disabled = False", "if self.disabled:\n            return None", '"12.0"', True),  # lets others in
+        ("self.disabled = False", "print(self.disabled)", '"9.0"', True),  # nobody leaves
+        ("pass", "if self.disabled:\n            return None", '"9.0"', True),  # it is not told who turns it on
+    ],
+)
+def test_a_table_behind_a_switch_that_stays_off(turned_on: str, leaves: str, wide: str, missing: bool) -> None:
+    text = f"""
+import torch
+
+SIZES = {{"8.0": 1, "10.0": 2, {wide}: 3}}
+
+
+class Communicator:
+    WORLDS = {{"8.0": [4], "9.0": [4, 8], "10.0": [8]}}
+
+    def __init__(self):
+        self.disabled = True
+        major, minor = torch.cuda.get_device_capability()
+        self.capability = f"{{major}}.{{minor}}"
+        if self.capability not in SIZES:
+            return
+        {turned_on}
+
+    def usable(self):
+        if self.disabled:
+            return False
+        return True
+
+    def reduce(self, size):
+        {leaves}
+        return size in self.WORLDS[self.capability]
+"""
+    (table,) = [g for g in scan({"m.py": text})["m.py"].gates if g.kind is Kind.TABLE and g.place.line == 8]
+    reached = {t.sm for t in UNIVERSE.targets if table.reach is None or not table.reach.no & UNIVERSE.bit(t)}
+    assert (120 in reached) is missing
+    assert {80, 100} <= reached

@@ -31,7 +31,7 @@ def reach_of(scan: ModulePass, path: list[Node]) -> Answer:
         elif node.type == "case_clause" and below == child(node, "consequence"):
             result = result & _matched(scan, node)
         elif node.type == "block":
-            result = result & _survived(scan, node, below.start_byte, path[: i + 1])
+            result = result & survived(scan, node, below.start_byte, path[: i + 1])
             if whole == scan.interpreter.cut_short:
                 scan.found.reached[_statement_key(scan, node, below)] = result
     return result
@@ -62,7 +62,7 @@ def _constructed(scan: ModulePass, method: Node, around: list[Node]) -> Answer:
         if statement.type == "function_definition" and name is not None and text(name) == "__init__":
             if body is None or statement == method:
                 break
-            return _survived(scan, body, body.end_byte, [*around, statement, body], refuses=True)
+            return survived(scan, body, body.end_byte, [*around, statement, body], refuses=True)
     return always(scan.interpreter)
 
 
@@ -92,7 +92,7 @@ def _arm_entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answ
     return always(scan.interpreter)
 
 
-def _survived(scan: ModulePass, block: Node, end: int, path: list[Node], refuses: bool = False) -> Answer:
+def survived(scan: ModulePass, block: Node, end: int, path: list[Node], refuses: bool = False) -> Answer:
     """The answer of not having left the block before `end`: in an if, or by failing an assert that asks for the target.
 
     `refuses` leaves out who only turns back.

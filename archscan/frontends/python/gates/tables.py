@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -16,6 +16,7 @@ from archscan.frontends.python.gates.definitions import class_value, definition
 from archscan.frontends.python.gates.effects import block_effect, caught, is_log
 from archscan.frontends.python.gates.lists import admitted, names_targets
 from archscan.frontends.python.gates.reach import reach_of
+from archscan.frontends.python.gates.switches import switched_on
 from archscan.frontends.python.interpreter.conditions import Answer, always, answer_of
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import compare
@@ -330,6 +331,9 @@ def emit_table(
     read = reader.node.start_byte
     if module is scan.module and around is not None and around.start_byte <= read < around.end_byte:
         reach = reach & reach_of(scan, module.descend(read))  # who is served before the table is asked misses no row
+    if module is scan.module:
+        same_key = partial(_has_row, scan, child(reader.node, "subscript"))
+        reach = reach & switched_on(scan, module.descend(read), same_key)
     arms, served = [], []
     for pair, key in rows:
         own = _row_answer(scan, reader, key, pair)
@@ -368,6 +372,17 @@ def _unasked(
         yield replace(
             answered(serving(place(node, data), "", answer.truth), reach & answer), is_else=True, effect=effect
         )
+
+
+def _has_row(scan: ModulePass, asked: Node | None, condition: Node, path: list[Node]) -> Answer | None:
+    """Who has a row in another table that a condition looks into with the key `asked`, and turns away without one."""
+    parts = operands(condition) if condition.type == "comparison_operator" else []
+    negated = any(c.type == "not in" for c in condition.children)
+    if asked is None or not negated or len(parts) != 2 or text(parts[0]) != text(asked):
+        return None
+    found = definition(text(parts[1]), scan.frame(path), scan.interpreter)
+    keys = [key for _, key in _rows(scan, inner(found[1]), found[0])] if found is not None else []
+    return admitted(scan.interpreter, ListV(tuple(keys)), "") if keys else None
 
 
 def _is_pair(asked: Value) -> bool:
