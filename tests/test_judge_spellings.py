@@ -307,3 +307,25 @@ def test_a_constant_that_an_if_directive_chooses_decides(
     told = [(f.place.line, f.consequence.value) for f in found(tmp_path, "a.cuh", text, "sm_90")]
     assert told == [(2, "trap")]  # where it is chosen
     assert [f.problem.value for f in found(tmp_path, "a.cuh", text, "sm_100") if f.consequence.value == "trap"] == []
+
+
+HELPER = """\
+import torch
+
+def require(low, top=None):
+    cc = torch.cuda.get_device_capability()
+    if cc < low or (top is not None and cc > top):
+        raise RuntimeError(f"needs {low} to {top}, this is {cc}")
+
+def fused(x):
+    CALL
+    return torch.ops.q.fused(x)
+"""
+
+
+@pytest.mark.parametrize("name", ["top", "max_cc", "max_capability", "newest"])
+@pytest.mark.parametrize("call", ["require((9, 0), (10, 3))", "require((9, 0), top=(10, 3))", "require((8, 9))"])
+def test_a_helper_that_refuses_by_its_bounds_is_a_gate_where_it_is_called(name: str, call: str, tmp_path: Path) -> None:
+    told = found(tmp_path, "a.py", HELPER.replace("CALL", call).replace("top", name), "sm_120")
+    wanted = [] if "8" in call else [(9, "upper-bound-gate", "runtime_error")]
+    assert [(f.place.line, f.rule, f.consequence.value) for f in told] == wanted

@@ -91,6 +91,15 @@ def _asks(scan: ModulePass, statement: Node, frame: Frame) -> bool:
     return condition is not None and (scan.asks(statement) or depends(scan.interpreter.evaluate(condition, frame)))
 
 
+def _spread_bounded(scan: ModulePass, path: list[Node], blocks: list[Node]) -> None:
+    """Looks at the callers of a function that refuses by what they give it: `require((9, 0), (10, 3))`."""
+    function = next((n for n in reversed(path) if n.type == "function_definition"), None)
+    name = child(function, "name") if function is not None else None
+    refuses = any(block_effect(block).refuses for block in blocks)
+    if refuses and function is not None and name is not None and scan.once(function, "bounded"):
+        scan.spread_function(text(name), function)
+
+
 def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool = False) -> None:
     scan.traced()
     frame = scan.frame(path)
@@ -103,6 +112,7 @@ def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool 
     if not (varies(answers) if last else is_gate(scan, answers, [c for c, _, _ in parts], frame)):
         mixed = mixed_up(scan, parts[0][0], frame) if len(parts) == 1 and parts[0][0] is not None else None
         if mixed is None:
+            _spread_bounded(scan, path, [block for _, block, _ in parts])
             return
         answers = [replace(answers[0], arch=True)]
     results = [_result(block) for _, block, _ in parts]

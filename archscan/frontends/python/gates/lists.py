@@ -21,7 +21,7 @@ from archscan.frontends.python.interpreter.calls import outcome_of
 from archscan.frontends.python.interpreter.conditions import Answer
 from archscan.frontends.python.interpreter.evaluate import Interpreter
 from archscan.frontends.python.interpreter.frames import Frame, Outcome, Raise
-from archscan.frontends.python.interpreter.knowledge import Requirement
+from archscan.frontends.python.interpreter.knowledge import Requirement, is_check
 from archscan.frontends.python.interpreter.lanewise import compare, truth_of
 from archscan.frontends.python.interpreter.operations import is_capability
 from archscan.frontends.python.interpreter.values import (
@@ -87,6 +87,8 @@ def visit_keyword(scan: ModulePass, path: list[Node]) -> None:
     if requirement is not None:
         own = admitted(scan.interpreter, values, requirement.encoding)
         rest, related = _refusal(scan, call, frame, requirement, raises)
+    elif raises and is_pair(values) and is_checking(call):
+        return  # a bound: the whole call is the gate
     elif raises:
         own = not_raised(scan, raises)
         rest, related = raise_effect(raises[0])
@@ -167,6 +169,22 @@ def names_targets(values: Value, scan: ModulePass) -> bool:
         and len(values) > 0
         and all(is_constant(v) and encode(target, v) is not None for v in values)
     )
+
+
+def is_pair(value: Value) -> bool:
+    """Whether two numbers are one capability, (9, 0), and no list of two."""
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int) and value[1] < _MOST_MINORS
+
+
+_MOST_MINORS = 10
+
+
+def is_checking(call: Node) -> bool:
+    """Whether a call is a statement that is there to check, by its name."""
+    function = child(call, "function")
+    name = text(function).rsplit(".", 1)[-1] if function is not None else ""
+    statement = call.parent is not None and call.parent.type == "expression_statement"
+    return statement and (is_check(name) or "guard" in name.lower())
 
 
 def mixed_up(scan: ModulePass, condition: Node, frame: Frame) -> Answer | None:

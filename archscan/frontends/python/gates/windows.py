@@ -10,12 +10,20 @@ from tree_sitter import Node
 from archscan.frontends.python.gates.definitions import named_list
 from archscan.frontends.python.gates.effects import block_effect
 from archscan.frontends.python.gates.enums import visit_member
-from archscan.frontends.python.gates.lists import admitted, emit, names_targets, not_raised, raise_effect
+from archscan.frontends.python.gates.lists import (
+    admitted,
+    emit,
+    is_checking,
+    is_pair,
+    names_targets,
+    not_raised,
+    raise_effect,
+)
 from archscan.frontends.python.interpreter.calls import outcome_of
 from archscan.frontends.python.interpreter.classes import mro
 from archscan.frontends.python.interpreter.conditions import Answer, always, answer, answer_of, focus
 from archscan.frontends.python.interpreter.frames import Frame
-from archscan.frontends.python.interpreter.knowledge import Requirement, is_check
+from archscan.frontends.python.interpreter.knowledge import Requirement
 from archscan.frontends.python.interpreter.lanewise import compare
 from archscan.frontends.python.interpreter.values import Capability, Value, depends
 from archscan.frontends.python.source.blocks import returns_in
@@ -200,6 +208,8 @@ def visit_call(scan: ModulePass, path: list[Node]) -> None:
         return
     if visit_member(scan, path, call):
         return
+    if len(path) > 2 and path[-3].type == "expression_statement" and _require(scan, path, call):
+        return
     function = child(call, "function")
     name = text(function) if function is not None else ""
     for known, requirement in scan.interpreter.knowledge.windows.items():
@@ -211,8 +221,6 @@ def visit_call(scan: ModulePass, path: list[Node]) -> None:
     if "max" in named or ("min" in named and is_record):
         bounds = Requirement(name, "pair", "python", "", named.get("min", ""), named.get("max", ""))
         _registry_window(scan, path, call, bounds)
-    elif len(path) > 2 and path[-3].type == "expression_statement":
-        _require(scan, path, call)
 
 
 def _registry_window(scan: ModulePass, path: list[Node], call: Node, requirement: Requirement) -> None:
@@ -232,33 +240,27 @@ def _registry_window(scan: ModulePass, path: list[Node], call: Node, requirement
         emit(scan, Kind.WINDOW, spot, own, rest, (), path, frame, Layer.PYTHON, decorated)
 
 
-def _require(scan: ModulePass, path: list[Node], call: Node) -> None:
-    """require_sm120(device): a statement whose callee raises for some targets."""
-    function = child(call, "function")
-    if function is None or not _is_check(text(function).rsplit(".", 1)[-1]):
-        return
+def _require(scan: ModulePass, path: list[Node], call: Node) -> bool:
+    """Whether the call is a statement whose callee raises for some targets: `require_sm120(device)`."""
+    if not is_checking(call):
+        return False
     scan.traced()
     frame = scan.frame(path)
     outcome = outcome_of(scan.interpreter, call, frame)
     raises = [r for r in outcome.raises if r.mask != scan.interpreter.lanes.all and r.is_sure]
     if not raises:
-        return
+        return False
     rest, related = raise_effect(raises[0])
-    if any(v.type in ("list", "tuple", "set") for v in (*arguments(call)[0], *arguments(call)[1].values())) and any(
-        names_targets(scan.interpreter.evaluate(v, frame), scan)
-        for v in (*arguments(call)[0], *arguments(call)[1].values())
-    ):
-        return  # the list is the gate
+    given = (*arguments(call)[0], *arguments(call)[1].values())
+    values = [scan.interpreter.evaluate(v, frame) for v in given if v.type in ("list", "tuple", "set")]
+    if any(names_targets(value, scan) and not is_pair(value) for value in values):
+        return True  # the list is the gate
     asked = next((a for a in arguments(call)[0] if depends(scan.interpreter.evaluate(a, frame))), call)
     spot = focus(scan.interpreter, asked, frame) if inner(asked).type in _CONDITIONS else call
     named = named_list(spot, frame, scan.interpreter) if spot is not call else None
     spot = named.literal if named is not None and named.module is scan.module else spot
     emit(scan, Kind.CHECK, spot, not_raised(scan, raises), rest, related, path, frame, Layer.PYTHON, call)
+    return True
 
 
 _CONDITIONS = ("comparison_operator", "boolean_operator", "not_operator")
-
-
-def _is_check(name: str) -> bool:
-    """Whether a call written as a statement is there to check, by its name."""
-    return is_check(name) or "guard" in name.lower()
