@@ -27,7 +27,9 @@ def visit_member(scan: ModulePass, path: list[Node], call: Node) -> bool:
         return False
     frame = scan.frame(path)
     cls = scan.interpreter.evaluate(function, frame)
-    members = _members(scan, cls) if isinstance(cls, ClassV) and _is_enum(cls) else ()
+    if not isinstance(cls, ClassV):
+        return False
+    members = _members(scan, cls) if _is_enum(cls) else ()
     if not names_targets(members, scan):
         return False
     scan.traced()

@@ -125,7 +125,8 @@ def _names_part(scan: ModulePass, reader: Reader, rows: list[tuple[Node, Value]]
     """Whether that part of the keys names targets."""
     places = {_place_in(reader.key, key) for _, key in rows}
     at = places.pop() if len(places) == 1 else None
-    return at is not None and names_targets(tuple(dict.fromkeys(key[at] for _, key in rows)), scan)
+    keys = [key for _, key in rows if isinstance(key, tuple)]
+    return at is not None and names_targets(tuple(dict.fromkeys(key[at] for key in keys)), scan)
 
 
 def _part_of(key: Value) -> Value:
@@ -394,9 +395,18 @@ def _row_answer(scan: ModulePass, reader: Reader, key: Value, pair: Node) -> Ans
     """Which targets take a row: those whose key the reader makes so, `sm_120` for 12.1; else those that it names."""
     asked, named = reader.key, _part_of(key)
     if named is not None:
-        is_alike = isinstance(asked, tuple) and len(asked) == len(key)
-        asked, key = asked[key.index(named)] if is_alike else None, named
-    elif (at := _place_in(asked, key)) is not None and at < len(key) and not _is_pair(asked):
+        if isinstance(asked, tuple) and isinstance(key, tuple) and len(asked) == len(key):
+            asked = asked[key.index(named)]
+        else:
+            asked = None
+        key = named
+    elif (
+        isinstance(asked, tuple)
+        and isinstance(key, tuple)
+        and (at := _place_in(asked, key)) is not None
+        and at < len(key)
+        and not _is_pair(asked)
+    ):
         asked, key = asked[at], key[at]
     known = asked is not None and all(is_constant(one) for one, _ in scan.interpreter.lanes.groups(asked))
     if not known:

@@ -423,9 +423,9 @@ class Watch:
             return lost if trail.is_deep else None
         if method in _TAKES_ITEMS and not trail.is_deep and not isinstance(callee, ExternalV):
             return None
-        parameter = None
-        if isinstance(callee, FuncV) and not callee.doubt:
-            parameter = _parameter_of(self.interpreter, callee, path, i, at)
+        if not isinstance(callee, FuncV) or callee.doubt:
+            return lost
+        parameter = _parameter_of(self.interpreter, callee, path, i, at)
         if parameter is None:
             return lost
         inside = self.interpreter.entry_frame(callee.module, callee.node, callee.frame)

@@ -135,7 +135,7 @@ def _invoked(
     if isinstance(callee, FuncV) and not _worth(interpreter, callee, [*positional, *keywords.values()], frame):
         return Outcome(_untold(interpreter, callee, name, node, Unknown((oneline(node, 60),))))
     if isinstance(callee, ClassV):  # what an object is made of is evaluated when it is asked for
-        named = {k: Lazy(v, frame) for k, v in keywords.items()}
+        named: dict[str, Value] = {k: Lazy(v, frame) for k, v in keywords.items()}
         return interpreter.invoke(callee, tuple(Lazy(a, frame) for a in positional), named)
     args = tuple(interpreter.evaluate(a, frame) for a in positional)
     outcome = interpreter.invoke(callee, args, {k: interpreter.evaluate(v, frame) for k, v in keywords.items()})
@@ -188,9 +188,10 @@ def _spread(interpreter: Interpreter, holder: Node, frame: Frame) -> tuple[tuple
                 return None
             args.extend(items)
         elif argument.type == "dictionary_splat":
-            if not isinstance(held, DictV) or held.open or not all(isinstance(k, str) for k, _ in held.rows):
+            rows = [(k, v) for k, v in held.rows if isinstance(k, str)] if isinstance(held, DictV) else []
+            if not isinstance(held, DictV) or held.open or len(rows) < len(held.rows):
                 return None
-            named.update((k, evaluated(interpreter, v)) for k, v in held.rows)
+            named.update((k, evaluated(interpreter, v)) for k, v in rows)
         elif argument.type == "keyword_argument":
             named[text(argument.named_children[0])] = held
         else:
@@ -423,8 +424,8 @@ def _builtin(
         told = _is_of(interpreter, args[0], args[1]) if name == "isinstance" and len(args) == 2 else MISSING
         if told is not MISSING:
             return told
-        outside = name == "hasattr" and len(args) == 2 and isinstance(args[0], ExternalV)
-        if outside and interpreter.knowledge.holds(f"{args[0].name}.{args[1]}"):
+        owner = args[0] if name == "hasattr" and len(args) == 2 else None
+        if isinstance(owner, ExternalV) and interpreter.knowledge.holds(f"{owner.name}.{args[1]}"):
             return True
         return Unknown(unknown.names)
     if name == "type" and len(args) == 1:
@@ -524,9 +525,8 @@ def _of_items(lanes: Lanes, name: str, value: Value) -> Value:
         return items[0] if items and isinstance(value, IterV) else MISSING
     if name in ("set", "frozenset"):
         return MISSING if is_constant(items) else SetV(items)
-    made = {"tuple": tuple, "list": ListV, "iter": IterV}.get(name)
-    if made is not None:
-        return made(items)
+    if name in ("tuple", "list", "iter"):
+        return tuple(items) if name == "tuple" else ListV(items) if name == "list" else IterV(items)
     if name == "reversed":
         return IterV(reversed(items))
     return IterV(enumerate(items)) if name == "enumerate" else MISSING
@@ -590,55 +590,51 @@ def _named_attribute(interpreter: Interpreter, holder: Value, name: str) -> Valu
 def _method(
     interpreter: Interpreter, method: BuiltinMethod, args: tuple[Value, ...], keywords: dict[str, Value], node: Node
 ) -> Value:
-    unknown = Unknown((oneline(node, 60),), depends(method.owner) or any(depends(a) for a in args))
-    if isinstance(method.owner, DictV):
-        if method.name == "get" and args:
+    owner, name = method.owner, method.name
+    unknown = Unknown((oneline(node, 60),), depends(owner) or any(depends(a) for a in args))
+    if isinstance(owner, DictV):
+        if name == "get" and args:
             default = args[1] if len(args) > 1 else None
-            found = any_row(interpreter, method.owner, args[0], default) if isinstance(args[0], Unknown) else MISSING
+            found = any_row(interpreter, owner, args[0], default) if isinstance(args[0], Unknown) else MISSING
             if found is not MISSING:
                 return found
-            return interpreter.lanes.lift(lambda k: row(interpreter, method.owner, k, default), args[0])
-        return _of_dict(interpreter, method, unknown)
-    if isinstance(method.owner, PatternV) and f"re.{method.name}" in _MATCHERS and args:
-        return matched(interpreter, method.owner, method.name, args[0])
-    if isinstance(method.owner, MatchV):
-        return _group(method, args, unknown)
-    if isinstance(method.owner, Capability):
-        return _capability_method(interpreter, method.name, args, unknown)
-    if method.name in _AS_NUMBER and is_capability(method.owner):
-        return method.owner[0] * 10 + method.owner[1]
-    if (
-        method.name == "copy"
-        and isinstance(method.owner, (SetV, ListV))
-        and type(method.owner) is not ViewV
-        and not args
-    ):
-        return method.owner
-    function = method_of(method.owner, method.name)
+            return interpreter.lanes.lift(lambda k: row(interpreter, owner, k, default), args[0])
+        return _of_dict(interpreter, owner, name, unknown)
+    if isinstance(owner, PatternV) and f"re.{name}" in _MATCHERS and args:
+        return matched(interpreter, owner, name, args[0])
+    if isinstance(owner, MatchV):
+        return _group(owner, name, args, unknown)
+    if isinstance(owner, Capability):
+        return _capability_method(interpreter, name, args, unknown)
+    if name in _AS_NUMBER and isinstance(owner, tuple) and is_capability(owner):
+        return owner[0] * 10 + owner[1]
+    if name == "copy" and isinstance(owner, (SetV, ListV)) and type(owner) is not ViewV and not args:
+        return owner
+    function = method_of(owner, name)
     if function is None:
         return unknown
-    value = applied(interpreter, function, (method.owner, *args), keywords, type(method.owner) is not SetV)
-    if value is MISSING and isinstance(method.owner, SetV) and method.name == "intersection" and args:
-        return common_to(interpreter.lanes, method.owner, args[0])
+    value = applied(interpreter, function, (owner, *args), keywords, type(owner) is not SetV)
+    if value is MISSING and isinstance(owner, SetV) and name == "intersection" and args:
+        return common_to(interpreter.lanes, owner, args[0])
     return unknown if value is MISSING or isinstance(value, Unknown) else value
 
 
-def _group(method: BuiltinMethod, args: tuple[Value, ...], unknown: Value) -> Value:
+def _group(match: MatchV, name: str, args: tuple[Value, ...], unknown: Value) -> Value:
     """What a match took: the whole, or a part in brackets."""
-    if method.name == "groups":
-        return tuple(method.owner[1:])
+    if name == "groups":
+        return tuple(match[1:])
     at = args[0] if args else 0
-    return method.owner[at] if method.name == "group" and type(at) is int and at < len(method.owner) else unknown
+    return match[at] if name == "group" and type(at) is int and at < len(match) else unknown
 
 
-def _of_dict(interpreter: Interpreter, method: BuiltinMethod, unknown: Value) -> Value:
+def _of_dict(interpreter: Interpreter, table: DictV, name: str, unknown: Value) -> Value:
     """What a table holds: its keys, values or pairs."""
-    if method.name == "copy" and not method.owner.open:
-        return method.owner
-    if method.owner.open or method.name not in ("keys", "values", "items"):
+    if name == "copy" and not table.open:
+        return table
+    if table.open or name not in ("keys", "values", "items"):
         return unknown
-    rows = [(k, evaluated(interpreter, v)) for k, v in method.owner.rows]
-    return ViewV(row if method.name == "items" else row[method.name == "values"] for row in rows)
+    rows = [(k, evaluated(interpreter, v)) for k, v in table.rows]
+    return ViewV(row if name == "items" else row[name == "values"] for row in rows)
 
 
 def _capability_method(interpreter: Interpreter, name: str, args: tuple[Value, ...], unknown: Value) -> Value:

@@ -384,9 +384,11 @@ def _is_of_another(interpreter: Interpreter, owner: ClassV, path: list[Node], at
         cls = interpreter.class_of(module, path[around[-1]], interpreter.frame_at(module, path[: around[-1] + 1]))
     else:
         value = interpreter.evaluate(receiver, interpreter.frame_at(module, path))
-        cls = value.cls if isinstance(value, InstanceV) else value
-        if isinstance(cls, ModuleV):
+        if isinstance(value, ModuleV):
             return True
+        if not isinstance(value, (InstanceV, ClassV)):
+            return False
+        cls = value.cls if isinstance(value, InstanceV) else value
     if not isinstance(cls, ClassV) or cls is owner:
         return False
     return owner not in mro(interpreter, cls) and cls not in mro(interpreter, owner)

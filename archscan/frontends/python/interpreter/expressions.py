@@ -109,8 +109,9 @@ def _string(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
                 parts.append(_written(literal, piece))
             elif piece.type == "interpolation":
                 parts.append(_interpolated(interpreter, piece, frame))
-    if all(isinstance(p, str) for p in parts):
-        return "".join(parts)
+    texts = [part for part in parts if isinstance(part, str)]
+    if len(texts) == len(parts):
+        return "".join(texts)
     value = interpreter.lanes.lift(lambda *items: joined_text(items), *parts)
     if not isinstance(value, Unknown):
         return value
@@ -341,8 +342,9 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if stored is not MISSING:
         return stored
     held = interpreter.lanes.groups(holder)
-    if index.type != "slice" and all(type(one) is AlikeV for one, _ in held):
-        return interpreter.lanes.merge((one[0], mask) for one, mask in held)
+    alike = [(one[0], mask) for one, mask in held if isinstance(one, AlikeV)]
+    if index.type != "slice" and len(alike) == len(held):
+        return interpreter.lanes.merge(alike)
     if index.type == "slice":
         return _slice(interpreter, holder, index, frame)
     if holder is None or isinstance(holder, (SetV, IterV)):
@@ -400,10 +402,13 @@ def _slice(interpreter: Interpreter, holder: Value, index: Node, frame: Frame) -
         start, stop, step = (*places, None, None, None)[:3]
         if isinstance(held, Capability) and start in (None, 0) and stop == 2 and step is None:
             return interpreter.lanes.pair
+        part = slice(*(place if isinstance(place, int) else None for place in (start, stop, step)))
         if not all(place is None or type(place) is int for place in (start, stop, step)) or step == 0:
             return Unknown(("slice",), depends(held), lost=True)
-        if isinstance(held, (str, tuple)) and not isinstance(held, (SetV, AlikeV, IterV, ViewV)):
-            return held[start:stop:step] if isinstance(held, str) else type(held)(tuple(held)[start:stop:step])
+        if isinstance(held, str):
+            return held[part]
+        if isinstance(held, tuple) and not isinstance(held, (SetV, AlikeV, IterV, ViewV)):
+            return type(held)(tuple(held)[part])
         return Unknown(("slice",), depends(held), lost=True)
 
     return interpreter.lanes.lift(cut, holder, *values)
@@ -530,7 +535,7 @@ def _comprehension(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
         return interpreter.lanes.merge(
             (
                 SetV(dict.fromkeys(one))
-                if is_constant(one)
+                if isinstance(one, tuple) and is_constant(one)
                 else Unknown((oneline(node, 60),), depends(one), lost=True),
                 mask,
             )
@@ -575,14 +580,15 @@ def _gathered(
 
 def _table(interpreter: Interpreter, found: list[tuple[Value, Value]], node: Node) -> Value:
     """The table that a comprehension makes."""
+    rows = [row for row, _ in found if isinstance(row, tuple)]  # they are pairs, all of them
     if all(keep is True for _, keep in found):
-        return table_of([row for row, _ in found], False)
+        return table_of(rows, False)
     lost = Unknown((oneline(node, 60),), any(depends(keep) for _, keep in found), lost=True)
     if not all(isinstance(one, bool) for _, keep in found for one, _ in interpreter.lanes.groups(keep)):
         return lost
     parts: list[tuple[Value, int]] = []
     for keeps, mask in interpreter.lanes.spread(tuple(keep for _, keep in found)):
-        parts.append((table_of([row for (row, _), kept in zip(found, keeps, strict=True) if kept], False), mask))
+        parts.append((table_of([row for row, kept in zip(rows, keeps, strict=True) if kept], False), mask))
     return interpreter.lanes.merge(parts)
 
 
@@ -599,7 +605,7 @@ def _added(interpreter: Interpreter, items: Value, keep: Value, item: Value) -> 
         return ListV((*items, item))
 
     def add(held: Value, wanted: Value) -> Value:
-        return ListV((*held, item)) if wanted else held
+        return ListV((*held, item)) if wanted and isinstance(held, tuple) else held
 
     return interpreter.lanes.lift(add, items, keep)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from tree_sitter import Node
 
@@ -18,7 +17,7 @@ DEPTH = 90
 STEPS = 5_000
 VARIABLE = "$"  # stands for a path in a trace: of an environment variable that was asked for
 TRACE = 16
-MISSING: Any = object()
+MISSING: object = object()
 NO_KEY = Unknown(("KeyError",), raises="KeyError")  # what looking up a key gives that is not there
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
 
 from archscan.analysis.encodings import compared_with
 from archscan.frontends.python.interpreter.operations import (
@@ -42,9 +41,7 @@ from archscan.frontends.python.interpreter.values import (
     is_constant,
     unite,
 )
-
-if TYPE_CHECKING:
-    pass
+from archscan.model.target import Target
 
 
 def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
@@ -56,16 +53,16 @@ def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
     if isinstance(value, Capability) and not value.is_text:
         return lanes.major, lanes.minor  # a number cannot be gone through
     groups = value.groups if isinstance(value, Split) else ()
-    lengths = {len(one) if isinstance(one, tuple) else -1 for one, _ in groups}
-    if len(lengths) != 1 or -1 in lengths:
+    rows = [(one, mask) for one, mask in groups if isinstance(one, tuple)]
+    lengths = {len(row) for row, _ in rows}
+    if len(lengths) != 1 or len(rows) != len(groups):
         return None
-    return tuple(lanes.merge((one[at], mask) for one, mask in groups) for at in range(lengths.pop()))
+    return tuple(lanes.merge((row[at], mask) for row, mask in rows) for at in range(lengths.pop()))
 
 
 def truth_of(lanes: Lanes, value: Value) -> Value:
     """True, False, Unknown or Maybe per lane."""
-    kind = type(value)
-    if kind is bool or (kind is Split and all(type(one) is bool for one, _ in value.groups)):
+    if isinstance(value, bool) or (isinstance(value, Split) and all(type(one) is bool for one, _ in value.groups)):
         return value
     if isinstance(value, tuple):
         return len(value) > 0 or isinstance(value, IterV)
@@ -231,16 +228,17 @@ def _with_capability(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
         return _substring(lanes, sign == "in", constant, isinstance(a, Capability))
     if not is_constant(constant) or constant is None:
         return Unknown(("None",)) if constant is None else Unknown((), False)
-    number = type(constant) is int and sign not in ("in", "not in")
     equality = sign in ("==", "!=")
 
-    def own(target: Any) -> Value:
-        return compared_with(target.sm, constant, equality) if number else encode(target, constant)
+    def own(target: Target) -> Value:
+        if type(constant) is int and sign not in ("in", "not in"):
+            return compared_with(target.sm, constant, equality)
+        return encode(target, constant)
 
     if own(lanes.targets[0][0]) is None:
         return Unknown((str(constant)[:40],), False)
 
-    def test(target: Any) -> Value:
+    def test(target: Target) -> Value:
         mine = own(target)
         pair = (mine, constant) if isinstance(a, Capability) else (constant, mine)
         try:
@@ -281,9 +279,10 @@ def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     if isinstance(b, SetV) or isinstance(a, SetV):
         return Unknown()
     try:
-        if isinstance(a, tuple) or (isinstance(b, tuple) and sign == "*"):
-            held, count = (a, b) if isinstance(a, tuple) else (b, a)
-            return type(held)(ARITHMETIC[sign](list(held), count))
+        if isinstance(a, tuple):
+            return type(a)(ARITHMETIC[sign](list(a), b))
+        if isinstance(b, tuple) and sign == "*":
+            return type(b)(ARITHMETIC[sign](list(b), a))
         return ARITHMETIC[sign](a, list(b) if type(b) is ListV else b)
     except (NotPlainError, KeyError):
         return Unknown()

@@ -101,10 +101,12 @@ def _of_table(interpreter: Interpreter, how: str, held: DictV, args: tuple[Value
 
 def _of_items(how: str, held: Value, args: tuple[Value, ...]) -> Value:
     """A list or set of constants after a change."""
-    if type(held) not in (ListV, SetV) or not all(is_constant(a) for a in (held, *args)):
+    if not isinstance(held, (ListV, SetV)) or type(held) not in (ListV, SetV):
+        return LOST
+    if not all(is_constant(a) for a in (held, *args)):
         return LOST
     try:
-        if type(held) is SetV:
+        if isinstance(held, SetV):
             return _of_set(how, held, args)
         items = list(held)
         if how == "set" and type(args[0]) is int:

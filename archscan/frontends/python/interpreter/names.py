@@ -413,7 +413,7 @@ def _replayed(
         else:
             frame.memo.pop(key, None)
     interpreter.trace.extend(known[1])
-    return known[0]
+    return known[0] if isinstance(known[0], dict) else None
 
 
 def _held_before(interpreter: Interpreter, frame: Frame, name: str, node: Node, chain: Chain) -> Value:

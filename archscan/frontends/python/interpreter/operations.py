@@ -126,13 +126,12 @@ def kleene(is_and: bool, a: Value, b: Value) -> Value:
             if one.arch:
                 return Unknown(unite(one.names, getattr(other, "names", ())), True)
             return assume(other, one.names)
-    held = x if isinstance(x, Maybe) else y
     names = unite(getattr(x, "names", ()), getattr(y, "names", ()))
     bare_x = x.value if isinstance(x, Maybe) else x
     bare_y = y.value if isinstance(y, Maybe) else y
     # In an `and`, a part that may still be met is taken as met beside one that is: the definite one decides.
     value = (bare_x or bare_y) if not is_and or bare_x != bare_y else bare_x
-    return Maybe(value, names or held.names)
+    return Maybe(value, names)
 
 
 def _unless_stopped(value: Value, stop: bool) -> Value:

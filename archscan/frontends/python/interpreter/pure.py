@@ -113,19 +113,19 @@ def _plain(interpreter: Interpreter, value: Value, mask: int, ordered: bool) -> 
     kind = type(value)
     if kind in _ATOMS:
         return value
-    if kind is ListV or kind is tuple or kind is IterV:
+    if isinstance(value, tuple) and (kind is ListV or kind is tuple or kind is IterV):
         items = [_plain(interpreter, item, mask, ordered) for item in value]
         return items if kind is ListV else iter(items) if kind is IterV else tuple(items)
-    if kind is ViewV:
+    if isinstance(value, ViewV):
         return _View(_plain(interpreter, item, mask, ordered) for item in value)
-    if kind is SetV and (len(value) < 2 or not ordered):
+    if isinstance(value, SetV) and (len(value) < 2 or not ordered):
         return {_plain(interpreter, item, mask, ordered) for item in value}
-    if kind is DictV and not value.open:
+    if isinstance(value, DictV) and not value.open:
         rows = [(k, interpreter.evaluate(v.node, v.frame) if isinstance(v, Lazy) else v) for k, v in value.rows]
         return {_plain(interpreter, k, mask, ordered): _plain(interpreter, v, mask, ordered) for k, v in rows}
-    if kind in (FuncV, PartialV) or (kind is ExternalV and value.name in PURE):
+    if isinstance(value, (FuncV, PartialV)) or (isinstance(value, ExternalV) and value.name in PURE):
         return lambda *args: _called(interpreter, value, args, mask)
-    if kind is Split:
+    if isinstance(value, Split):
         held = [one for one, lanes in value.groups if lanes & mask]
         if len(held) > 1:
             raise DiffersError

@@ -20,6 +20,7 @@ from archscan.frontends.python.interpreter.pure import PURE
 from archscan.frontends.python.interpreter.values import (
     BuiltinMethod,
     Cases,
+    DictV,
     ExternalV,
     IterV,
     Maybe,
@@ -428,4 +429,4 @@ def _is_told(value: Value) -> bool:
         return all(_is_told(one) for one, _ in value.groups)
     if isinstance(value, tuple):
         return all(_is_told(item) for item in value)
-    return is_constant(value) or (hasattr(value, "rows") and not value.open)
+    return is_constant(value) or (isinstance(value, DictV) and not value.open)

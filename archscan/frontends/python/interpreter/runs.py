@@ -30,12 +30,12 @@ from archscan.frontends.python.interpreter.matching import case_truths
 from archscan.frontends.python.interpreter.operations import Alternative, hashable
 from archscan.frontends.python.interpreter.pure import ANY_ORDER, PURE, applied
 from archscan.frontends.python.interpreter.values import (
-    Cases,
     ClassV,
     DictV,
     ExternalV,
     FuncV,
     InstanceV,
+    Maybe,
     PartialV,
     SetV,
     Unknown,
@@ -153,8 +153,8 @@ def _mixed(interpreter: Interpreter, body: Node | None, frame: Frame) -> bool:
     def mixed(value: Value, when: Cond) -> bool:
         names = names_of(when)
         for one, _ in interpreter.lanes.groups(truth_of(interpreter.lanes, value)):
-            arch = isinstance(one, Cases) or (isinstance(one, Unknown) and one.arch)
-            names += () if arch or isinstance(one, bool) else one.names
+            if isinstance(one, Maybe) or (isinstance(one, Unknown) and not one.arch):
+                names += one.names
         return any(not _ENVIRONMENT.search(name) and not is_doubt(name) for name in names)
 
     run = _Run(interpreter, frame, mixed)

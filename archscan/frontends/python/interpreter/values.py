@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from tree_sitter import Node
 
@@ -16,7 +16,8 @@ from archscan.model.condition import atoms as atoms_of
 from archscan.model.condition import renamed as renamed_condition
 from archscan.model.target import Target, Universe
 
-Value = Any  # a Python constant or one of the classes below
+Value: TypeAlias = object
+"""A Python constant or one of the classes below: whoever uses one has to ask what it is."""
 _PLAIN = frozenset({bool, int, str, type(None)})
 
 
@@ -231,14 +232,13 @@ def is_constant(value: Value) -> bool:
 
 def depends(value: Value) -> bool:
     """Whether the value differs between targets, or may."""
-    kind = type(value)
-    if kind in _PLAIN:
+    if type(value) in _PLAIN:
         return False
-    if kind is Unknown:
-        return bool(value.arch)
-    if kind is Split:
-        return any(type(one) is not Unknown or one.arch for one, _ in value.groups)
-    if kind is Maybe:
+    if isinstance(value, Unknown):
+        return value.arch
+    if isinstance(value, Split):
+        return any(not isinstance(one, Unknown) or one.arch for one, _ in value.groups)
+    if isinstance(value, Maybe):
         return depends(value.value)
     if isinstance(value, (Capability, PropertiesV)):
         return True
@@ -438,16 +438,15 @@ def any_of(values: Iterable[Value], names: tuple[str, ...]) -> Value:
 
 def has_unknowns(value: Value) -> bool:
     """Whether a value refers to unknowns of the run of a function or of a round that it was evaluated in."""
-    kind = type(value)
-    if kind in _PLAIN:
+    if type(value) in _PLAIN:
         return False
-    if kind is Unknown:
+    if isinstance(value, Unknown):
         return value.holds is not None
-    if kind is Split:
+    if isinstance(value, Split):
         return any(has_unknowns(one) for one, _ in value.groups)
-    if kind is Maybe:
+    if isinstance(value, Maybe):
         return has_unknowns(value.value)
-    return kind is Cases or (isinstance(value, tuple) and any(map(has_unknowns, value)))
+    return isinstance(value, Cases) or (isinstance(value, tuple) and any(map(has_unknowns, value)))
 
 
 def unrelated(value: Value) -> Value:
@@ -462,15 +461,15 @@ def unrelated(value: Value) -> Value:
     def walked(one: Value) -> Value:
         if not has_unknowns(one):
             return one
-        if type(one) is Unknown:
+        if isinstance(one, Unknown):
             return replace(one, holds=None)
-        if type(one) is Split:
+        if isinstance(one, Split):
             return Split(tuple((walked(part), mask) for part, mask in one.groups))
-        if type(one) is Maybe:
+        if isinstance(one, Maybe):
             return replace(one, value=walked(one.value))
-        if type(one) is Cases:
+        if isinstance(one, Cases):
             return Cases(tuple((part, renamed_condition(when, other)) for part, when in one.cases))
-        return type(one)(walked(part) for part in one)
+        return type(one)(walked(part) for part in one) if isinstance(one, tuple) else one
 
     return walked(value)
 
@@ -512,26 +511,24 @@ def doubted(value: Value, names: tuple[str, ...]) -> Value:
 
 def is_mutable(value: Value) -> bool:
     """Whether it is a container that may be changed where it is, or holds one."""
-    kind = type(value)
-    if kind in _PLAIN:
+    if type(value) in _PLAIN:
         return False
-    if kind is Split:
+    if isinstance(value, Split):
         return any(is_mutable(one) for one, _ in value.groups)
-    if kind is Maybe:
+    if isinstance(value, Maybe):
         return is_mutable(value.value)
-    if kind is DictV or isinstance(value, (ListV, SetV, IterV)):
+    if isinstance(value, (DictV, ListV, SetV, IterV)):
         return True
     return isinstance(value, tuple) and any(is_mutable(item) for item in value)
 
 
 def is_nested(value: Value) -> bool:
     """Whether a container holds others that may be changed where they are, or objects."""
-    kind = type(value)
-    if kind is Split:
+    if isinstance(value, Split):
         return any(is_nested(one) for one, _ in value.groups)
-    if kind is Maybe:
+    if isinstance(value, Maybe):
         return is_nested(value.value)
-    if kind is DictV:
+    if isinstance(value, DictV):
         return any(not _is_flat(row) for _, row in value.rows)
     return isinstance(value, tuple) and any(is_mutable(item) or isinstance(item, InstanceV) for item in value)
 
