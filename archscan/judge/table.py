@@ -198,9 +198,14 @@ def _code_of_families(weighed: Weighed) -> bool:
 
 
 def _built_for_families(weighed: Weighed) -> bool:
-    """Whether all that scanned builds make, or may make, of the file is `a` or `f` code of families it is not in."""
+    """Whether all that scanned builds make, or may make, of the file is `a` or `f` code of families it is not in.
+
+    A list that is to be opened may make it for the target.
+    """
     built = weighed.built
-    return built is not None and not built.is_open and _are_of_other_families(built.made | built.maybe, weighed)
+    if built is None or built.is_open or not weighed.unbuilt:
+        return False
+    return _are_of_other_families(built.made | built.maybe, weighed)
 
 
 def _are_of_other_families(mask: int, weighed: Weighed) -> bool:
