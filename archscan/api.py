@@ -109,7 +109,7 @@ def scan(
     `target` is `sm120`, `sm_120a`, `12.0` or a product. The other arguments mean what the options of these names mean.
     `features(report)` are what the text report begins with.
     """
-    from archscan import run
+    from archscan.commands import scan as run
 
     said: dict[str, Value] = {
         "target": target,
@@ -132,7 +132,7 @@ def scan(
 
 def trace(name: str, paths: Paths, *, target: str, cuda: str = "13.0", define: Sequence[str] = ()) -> Report:
     """The chains behind a function, module, JIT spec, kernel, file or operator, and the findings on them."""
-    from archscan import run
+    from archscan.commands import scan as run
     from archscan.tracing.commands import trace_report
 
     named = _named(paths)
@@ -143,8 +143,8 @@ def trace(name: str, paths: Paths, *, target: str, cuda: str = "13.0", define: S
 
 def builds(paths: Paths, *, cuda: str = "13.0", define: Sequence[str] = ()) -> tuple[Build, ...]:
     """The images that a build would make with these settings, and what each GPU gets of them."""
-    from archscan import run
     from archscan.builds.collect import collect
+    from archscan.commands import scan as run
     from archscan.frontends.build.reading import Given
     from archscan.model.facts import Origin, Source
     from archscan.sources import discover, read, vendored_trees
@@ -193,7 +193,8 @@ def images(paths: Paths, *, target: str | None = None) -> tuple[LibraryImages, .
 
 def render(report: Report, format: str = "json") -> str:
     """A report in one of the formats of the command line, as the text that it would write."""
-    from archscan import reporting, run
+    from archscan import reporting
+    from archscan.commands import scan as run
 
     settings = merged({}, (), None, isolated=True)
     given = {"color": "never", "output": None, "limit": 0, "quiet": False, "verbose": False, "all_gates": False}

@@ -179,7 +179,7 @@ def scan(**given: Any) -> int:
     A PATH is a directory, a file, a wheel or an sdist (read in place); - is standard input. Default: the current
     directory.
     """
-    from archscan.run import run_scan
+    from archscan.commands.scan import run_scan
 
     return run_scan(given)
 
@@ -236,7 +236,7 @@ def explain(**given: Any) -> int:
     Of an error MESSAGE, with PATHs, also where it is raised and which gates are the reason; with a target, which of
     them shut it out.
     """
-    from archscan.run_tracing import run_explain
+    from archscan.commands.trace import run_explain
 
     return run_explain(given)
 
@@ -256,7 +256,7 @@ def trace(**given: Any) -> int:
 
     NAME is a Python function or module, a JIT spec, a kernel, a source file or an operator.
     """
-    from archscan.run_tracing import run_trace
+    from archscan.commands.trace import run_trace
 
     return run_trace(given)
 
@@ -272,7 +272,7 @@ def trace(**given: Any) -> int:
 @click.argument("new", type=click.Path())
 def diff(**given: Any) -> int:
     """Show what opened, closed and moved between two trees."""
-    from archscan.run_tracing import run_diff
+    from archscan.commands.trace import run_diff
 
     return run_diff(given)
 
@@ -304,7 +304,7 @@ def fix(**given: Any) -> int:
 
     Exits with 1 while edits remain to be written or were held back.
     """
-    from archscan.run_fixing import run_fix
+    from archscan.commands.fix import run_fix
 
     return run_fix(given)
 
@@ -318,7 +318,7 @@ def revert(run_id: str | None, force: bool, listed: bool) -> int:
 
     All of its files or none. A run that was interrupted is undone the same way; nothing else puts files back.
     """
-    from archscan.run_fixing import run_revert
+    from archscan.commands.fix import run_revert
 
     return run_revert(run_id, force, listed)
 
@@ -334,7 +334,7 @@ def revert(run_id: str | None, force: bool, listed: bool) -> int:
 @_paths
 def matrix(**given: Any) -> int:
     """Show gates against targets, as a table."""
-    from archscan.run import run_matrix
+    from archscan.commands.scan import run_matrix
 
     return run_matrix(given)
 
@@ -352,7 +352,7 @@ def images(**given: Any) -> int:
     nothing. A PATH is a library (.so, .dll, .pyd, .a, .o, .cubin, .fatbin, .ptx), a directory or a wheel (read in
     place). Default: the current directory.
     """
-    from archscan.run_images import run_images
+    from archscan.commands.images import run_images
 
     return run_images(given)
 
@@ -373,7 +373,7 @@ def builds(**given: Any) -> int:
 
     Of each extension and target: what is compiled, where each number comes from, what is asked for and dropped.
     """
-    from archscan.run_builds import run_builds
+    from archscan.commands.builds import run_builds
 
     return run_builds(given)
 
@@ -414,7 +414,7 @@ def env(**given: Any) -> int:
 
     Default: the active VIRTUAL_ENV or CONDA_PREFIX, else archscan's own Python, and the GPUs of this machine.
     """
-    from archscan.run_env import run_env
+    from archscan.commands.env import run_env
 
     return run_env(given)
 
@@ -458,7 +458,7 @@ def probe(**given: Any) -> int:
 
     Exits with 1 where --compile-only finds that a target takes other code than the probes say.
     """
-    from archscan.run_probe import run_probe
+    from archscan.commands.probe import run_probe
 
     return run_probe(given)
 
@@ -489,7 +489,7 @@ def check(**given: Any) -> int:
     gates that shut a declared GPU out. Without --declared it is what the wheel says of itself: in the variant.json of
     wheel variants, in a cpp_lib.json, or in torch's own list.
     """
-    from archscan.run_check import run_check
+    from archscan.commands.check import run_check
 
     return run_check(given)
 
@@ -504,7 +504,7 @@ def lsp(**given: Any) -> int:
     gates of a chain as definitions and references. Without --target, it is that of `initializationOptions`, else of
     the config file. Needs `pip install "archscan[lsp]"`.
     """
-    from archscan.run_lsp import run_lsp
+    from archscan.commands.lsp import run_lsp
 
     return run_lsp(given)
 

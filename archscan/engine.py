@@ -18,7 +18,7 @@ from archscan.sources.listing import listing
 from archscan.workers import Mapper, cores, local
 
 if TYPE_CHECKING:
-    from archscan.steps import Indexed
+    from archscan.stages import Indexed
 
 Watch = Callable[[int, int], None]  # told (files read, files to read) now and then
 _ALONE = 1_000_000  # bytes; less is read faster in one process than processes start
@@ -84,7 +84,7 @@ def linker(
     """A function that links the indexes of these files: what is linked of them, by front end, or by what linking the
     tree left in the cache.
     """
-    from archscan import steps
+    from archscan import stages as steps
 
     contents = {one.path: steps.stands_for(one) for one in indexed}
 
@@ -142,7 +142,7 @@ def _scanned(
     workings: Workings | None,
 ) -> Snapshot:
     """The facts of these files, as far as possible from the cache; updates the cache."""
-    from archscan import steps
+    from archscan import stages as steps
     from archscan.frontends import registry
 
     began = time.time_ns()
@@ -188,7 +188,7 @@ def _indexed(
     watch: Watch | None,
 ) -> list[Indexed]:
     """What every file comes to; only files that may have changed are read."""
-    from archscan import steps
+    from archscan import stages as steps
 
     doubtful = [one for one in wanted if one.path not in known or cache is None or not cache.trusted(one)]
     tasks = [steps.Wanted(one, known[one.path].digest if one.path in known else b"") for one in doubtful]

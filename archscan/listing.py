@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from archscan.catalog.types import Architecture, Catalog, Rule
+from archscan.commands.scan import nearest_entry
 from archscan.config import Settings, merged
 from archscan.errors import UserError
 from archscan.reporting.plain import without_marks
 from archscan.reporting.words import counted, one_line, size, visible, wrapped
-from archscan.run import nearest_entry
 
 _LIMITS = (
     ("smem_per_block_optin_bytes", "bytes of shared memory a block"),
@@ -179,7 +179,7 @@ def _config_object(settings: Settings) -> dict[str, object]:
 
 def _switched_off(settings: Settings) -> list[str]:
     """Why rules are off, a rule a line."""
-    from archscan.run import loaded_catalog, rules_named
+    from archscan.commands.scan import loaded_catalog, rules_named
 
     lines = []
     catalog = loaded_catalog(settings)

@@ -95,7 +95,7 @@ class Keeper:
 
     def load(self, name: str, kind: type) -> Any:
         """The value in a file; None if there is none that this user wrote."""
-        from archscan.quick import quicken
+        from archscan.fast_pickle import quicken
 
         path = self.directory / name
         try:
@@ -119,7 +119,7 @@ class Keeper:
         """Whether it was kept: a full disk or a read-only home costs the cache, not the scan."""
         import tempfile
 
-        from archscan.quick import quicken
+        from archscan.fast_pickle import quicken
 
         quicken()
         try:

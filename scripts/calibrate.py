@@ -44,7 +44,7 @@ POINTS = {RIGHT: 1.0, HALF: 0.5, WRONG: 0.0}
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ConditionResult:
     """What became of a label. `row` is empty where nothing was reported."""
 
     id: str
@@ -146,7 +146,7 @@ def row(finding: Finding) -> str:
     return str(getattr(finding, "row", None) or f"{finding.rule}: {finding.advice.value}")
 
 
-def judged(label: dict[str, Any], finding: Finding | None, package_class: str) -> Verdict:
+def judged(label: dict[str, Any], finding: Finding | None, package_class: str) -> ConditionResult:
     """The verdict on one label."""
     told = outcome(label, finding.advice.value if finding else None)
     shared = (
@@ -158,9 +158,9 @@ def judged(label: dict[str, Any], finding: Finding | None, package_class: str) -
         to_do(label, finding.advice.value if finding else None),
     )
     if finding is None:
-        return Verdict(*shared)
+        return ConditionResult(*shared)
     same = finding.problem.value == label["problem"]
-    return Verdict(
+    return ConditionResult(
         *shared,
         row=row(finding),
         advice=finding.advice.value,
@@ -188,7 +188,7 @@ def labels(kind: str, which: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
 
 def measured(
     base: Path, which: Sequence[str], catalog: Catalog, with_fixes: bool
-) -> Iterator[tuple[list[Verdict], list[FixVerdict]]]:
+) -> Iterator[tuple[list[ConditionResult], list[FixVerdict]]]:
     """The verdicts package by package: one scan each, asked for every target that its labels name."""
     wanted, fixes = labels("findings", which), labels("fixes", which) if with_fixes else {}
     for package in packages():
@@ -231,10 +231,10 @@ def share(outcomes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def summary(verdicts: Sequence[Verdict], fixes: Sequence[FixVerdict]) -> dict[str, Any]:
+def summary(verdicts: Sequence[ConditionResult], fixes: Sequence[FixVerdict]) -> dict[str, Any]:
     """Every rate, as written by --json."""
 
-    def by(key: str, chosen: Iterable[Verdict]) -> dict[str, Any]:
+    def by(key: str, chosen: Iterable[ConditionResult]) -> dict[str, Any]:
         groups: dict[str, list[str]] = defaultdict(list)
         for verdict in chosen:
             groups[getattr(verdict, key)].append(verdict.outcome)
@@ -305,7 +305,7 @@ def main(arguments: Sequence[str]) -> int:
     base = Path(given.directory).resolve()
     written = given.json.resolve() if given.json else None
     which = chosen(given.which)
-    verdicts: list[Verdict] = []
+    verdicts: list[ConditionResult] = []
     fixes: list[FixVerdict] = []
     for some, edits in measured(base, which, load(), given.fixes):
         verdicts += some
@@ -325,7 +325,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _place(verdict: Verdict | FixVerdict) -> str:
+def _place(verdict: ConditionResult | FixVerdict) -> str:
     if isinstance(verdict, FixVerdict):
         return f"{verdict.outcome:<7} {verdict.id:<28} fix {verdict.proposed}: {verdict.why}"
     return f"{verdict.outcome:<7} {verdict.id:<28} {verdict.target:<7} {verdict.row}"

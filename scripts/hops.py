@@ -97,7 +97,7 @@ def _shut(given: dict[str, Any], value: Any) -> str | None:
     if not gate.path.endswith(f"/{FILE}") or gate.place.line != LINE:
         return None
     return (
-        f"Shut(why={value.why.value},\n  missed=Branch(arm={value.missed.arm}, yes={_names(value.missed.yes)}),\n"
+        f"Exclusion(why={value.why.value},\n  missed=Branch(arm={value.missed.arm}, yes={_names(value.missed.yes)}),\n"
         f"  gets=Branch(arm={value.gets.arm}, does={value.gets.effect.does.value}))"
     )
 
@@ -108,7 +108,7 @@ def _advised(given: dict[str, Any], value: Any) -> str | None:
     if not gate.path.endswith(f"/{FILE}") or gate.place.line != LINE:
         return None
     asked = ", ".join(f"{key}={answer}" for key, answer in weighed.attributes.items())
-    return f"{asked}\n  -> Advised(advice={value.advice.value}, today={value.today.value}, row={value.row!r})"
+    return f"{asked}\n  -> Recommendation(advice={value.advice.value}, today={value.today.value}, row={value.row!r})"
 
 
 def _finding(given: dict[str, Any], value: Any) -> str | None:

@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from archscan.judge import report as judging
 from archscan.judge import table
-from archscan.judge.weighed import Advised, Weighed
+from archscan.judge.case_context import CaseContext, Recommendation
 from archscan.model.finding import Advice
 
 settings.register_profile("same inputs each time", derandomize=True)
@@ -26,7 +26,7 @@ if "ARCHSCAN_FUZZ_EXAMPLES" not in os.environ:
 def as_if_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what nothing is known there is no fix: with this, such gates are judged as if somebody had run them."""
 
-    def known(weighed: Weighed) -> Advised:
+    def known(weighed: CaseContext) -> Recommendation:
         advised = table.advise(weighed)
         tuned = advised.advice is Advice.INVESTIGATE
         return replace(advised, advice=Advice.WIDEN_NEEDS_TUNING) if tuned else advised

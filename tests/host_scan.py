@@ -7,7 +7,7 @@ from functools import cache
 from archscan.catalog import load
 from archscan.catalog.types import Catalog
 from archscan.frontends.cuda.host import HostFacts, HostProject, host_gates, host_index, host_link
-from archscan.frontends.cuda.liveness import Liveness
+from archscan.frontends.cuda.presence import PresenceMap
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Source
 from archscan.model.gate import Arm, Gate
@@ -28,7 +28,7 @@ def linked(**files: str) -> tuple[dict[str, HostFacts], HostProject]:
         if index is not None:
             indexes[name] = index
     project = host_link(indexes, context)
-    liveness = Liveness(catalog().universe.all)
+    liveness = PresenceMap(catalog().universe.all)
     return {path: host_gates(index, project, liveness, context) for path, index in indexes.items()}, project
 
 

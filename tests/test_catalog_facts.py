@@ -24,7 +24,7 @@ from archscan.catalog.packages import compile_packages
 from archscan.catalog.rules import ATTRIBUTES, compile_rule
 from archscan.errors import UserError
 from archscan.judge import forms
-from archscan.judge.verdicts import Why
+from archscan.judge.verdicts import ExclusionReason
 
 FACTS = Path(__file__).resolve().parent.parent / "rules" / "facts"
 CATALOG = load()
@@ -173,8 +173,8 @@ def test_every_form_and_way_to_miss_can_be_matched() -> None:
     named = {leaf.value for one in returned for leaf in ast.walk(one) if isinstance(leaf, ast.Constant)}
     written = {value for value in named if isinstance(value, str) and value} | set(forms._BY_KIND.values())
     assert {"never", "sibling", "lower-bound", "list"} < written <= set(ATTRIBUTES["form"].values)
-    rule = compile_rule({**RULE, "match": {"why": [why.value for why in Why]}}, "my-rule", "my-rule.yaml")
-    assert rule.match["why"] == {why.value for why in Why}
+    rule = compile_rule({**RULE, "match": {"why": [why.value for why in ExclusionReason]}}, "my-rule", "my-rule.yaml")
+    assert rule.match["why"] == {why.value for why in ExclusionReason}
 
 
 def test_a_rule_without_a_page_is_refused() -> None:

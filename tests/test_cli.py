@@ -17,8 +17,9 @@ import pytest
 from report_samples import RULE, empty, header_finding, sample
 
 import archscan
-from archscan import cli, run
+from archscan import cli
 from archscan.catalog import load
+from archscan.commands import scan as run
 from archscan.errors import UserError
 from archscan.model.facts import Failed
 from archscan.model.finding import Advice, Level, Risk
@@ -253,7 +254,7 @@ def test_version_imports_little(environment: dict[str, str]) -> None:
 
 def test_closed_pipe_is_quiet(environment: dict[str, str]) -> None:
     code = (
-        "import sys; from archscan import cli, run\n"
+        "import sys; from archscan import cli; from archscan.commands import scan as run\n"
         "from pathlib import Path\n"
         "def big(given): run.write('x' * 1_000_000, None); return 1\n"
         "run.run_scan = big\n"
@@ -273,7 +274,7 @@ def test_closed_pipe_is_quiet(environment: dict[str, str]) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_sigint_exits_with_130(environment: dict[str, str]) -> None:
     code = (
-        "import sys, time; from archscan import cli, run\n"
+        "import sys, time; from archscan import cli; from archscan.commands import scan as run\n"
         "def slow(given): print('ready', flush=True); time.sleep(20)\n"
         "run.run_scan = slow\n"
         "sys.exit(cli.run(['--target', 'sm120', '.']))"

@@ -9,7 +9,14 @@ from condition_answers import state as state_with
 from cuda_scan import catalog
 
 from archscan.frontends.cuda.preprocessor.environment import Compiler
-from archscan.frontends.cuda.preprocessor.macros import Definition, State, parse_define, redefined, state_of, uniform
+from archscan.frontends.cuda.preprocessor.macros import (
+    Definition,
+    MacroDefinitions,
+    parse_define,
+    redefined,
+    state_of,
+    uniform,
+)
 from archscan.frontends.protocol import Context
 from archscan.model.condition import Blame, asked, atom, blamed
 from archscan.model.settings import ScanSettings
@@ -24,7 +31,7 @@ def answer(text: str, macros: tuple[str, ...] = (), settings: ScanSettings | Non
     definitions = dict(found for text in macros if (found := parse_define(text)))
     defined = {name: uniform(definition, UNIVERSE.all) for name, definition in definitions.items()}
 
-    def lookup(name: str) -> State:
+    def lookup(name: str) -> MacroDefinitions:
         return compiler.state(name) or defined.get(name) or compiler.unknown(name)
 
     found = asked_of(UNIVERSE.all, text, lookup)
@@ -111,7 +118,7 @@ def test_a_macro_may_differ_between_targets() -> None:
     assert UNIVERSE.names(found.truth.yes & UNIVERSE.device)[-3:] == ("sm_120", "sm_120a", "sm_120f")
 
 
-def _state(name: str, state: State) -> State:
+def _state(name: str, state: MacroDefinitions) -> MacroDefinitions:
     return state if name == "X" else Compiler(Context(catalog(), ScanSettings())).state(name) or state
 
 

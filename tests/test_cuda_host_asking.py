@@ -11,7 +11,7 @@ from host_scan import catalog, facts
 
 from archscan.frontends.cuda.host import HostFacts, host_gates, host_index, host_link, indexing, statements
 from archscan.frontends.cuda.host.asking import Piece, identifiers, pieces, places
-from archscan.frontends.cuda.liveness import Liveness
+from archscan.frontends.cuda.presence import PresenceMap
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Source
 from archscan.model.settings import ScanSettings
@@ -95,7 +95,7 @@ def _gates(sources: list[Source]) -> dict[str, set[tuple[object, ...]]]:
     context = Context(catalog(), ScanSettings())
     indexes = {s.path: i for s in sources if (i := host_index(s, context)) is not None}
     project = host_link(indexes, context)
-    live = Liveness(catalog().universe.all)
+    live = PresenceMap(catalog().universe.all)
     found = {path: host_gates(index, project, live, context) for path, index in indexes.items()}
     return {path: set(_said(one)) for path, one in found.items() if one.gates}
 

@@ -19,7 +19,7 @@ from archscan.frontends.protocol import Context
 from archscan.model.facts import Facts, FileFacts, Link, LinkKind, Source
 from archscan.model.settings import ScanSettings
 from archscan.model.target import HOST, Target, Universe
-from archscan.outcome import Memory, Outcome
+from archscan.result_cache import Memory, Outcome
 
 CATALOG = Catalog(
     universe=Universe((HOST, Target(120))),

@@ -16,12 +16,12 @@ from archscan import cli
 from archscan.catalog import load
 from archscan.catalog.masks import decode
 from archscan.catalog.measurements import compile_measurements
+from archscan.commands.probe import checked, differing, variants_of
 from archscan.errors import UserError
 from archscan.probing import reading, supervising
 from archscan.probing.compiling import compiler
 from archscan.probing.evidence import document, row_of
 from archscan.probing.types import ArmResult, Gpu, Probe, Ratio, Result
-from archscan.run_probe import checked, differing, variants_of
 from tests.probe_fakes import FakeCompiler, written
 
 CATALOG = load()
@@ -150,7 +150,7 @@ def test_for_a_path_only_what_is_open_there_is_run(tmp_path: Path, capsys, monke
 
 def test_more_than_one_gpu_is_asked_for(small: None, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("archscan.run_probe.click.confirm", lambda text, **_: asked.append(text) or agreed)
+    monkeypatch.setattr("archscan.commands.probe.click.confirm", lambda text, **_: asked.append(text) or agreed)
     use_child(monkeypatch, FAKE)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert cli.run(["probe", "one", "--device", "3"]) == 0

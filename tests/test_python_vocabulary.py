@@ -10,7 +10,7 @@ import pytest
 import archscan.frontends.python as front
 from archscan.catalog.names import names, one_of
 from archscan.frontends.python.interpreter.knowledge import Generations, Knowledge
-from archscan.frontends.python.interpreter.values import Lanes
+from archscan.frontends.python.interpreter.values import PerTarget
 from archscan.frontends.python.source.triggers import is_trigger, words
 from archscan.model.gate import Kind
 from archscan.model.truth import Truth
@@ -18,7 +18,7 @@ from tests.made_modules import module
 from tests.test_python_cases import UNIVERSE, gates
 
 KNOWLEDGE = Knowledge(generations=Generations(dict.fromkeys(names()["chips"], (50, 90))))
-LANES = Lanes(UNIVERSE)
+LANES = PerTarget(UNIVERSE)
 
 
 def made() -> list[str]:

@@ -9,10 +9,10 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from archscan.fast_pickle import quicken
 from archscan.model.facts import Link, LinkKind, Skipped
 from archscan.model.gate import Effect, Place
 from archscan.model.truth import Truth
-from archscan.quick import quicken
 
 VALUES = [Place(1, 2, 3, 4, 5, 6), Truth(1, 2), Skipped("a", "b"), Link(LinkKind.CALLS, "a", "b", 1)]
 
@@ -24,7 +24,7 @@ def test_values_come_back_equal() -> None:
 
 
 def test_both_kinds_read_each_other() -> None:
-    quick = "from archscan.quick import quicken; import archscan.model.gate, archscan.model.facts; quicken();"
+    quick = "from archscan.fast_pickle import quicken; import archscan.model.gate, archscan.model.facts; quicken();"
     make = (
         "import pickle, sys, archscan.model.gate as g; sys.stdout.buffer.write(pickle.dumps(g.Place(1, 2, 3, 4, 5, 6)))"
     )

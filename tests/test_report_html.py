@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from report_samples import HOSTILE, hostile, options, sample
 
+from archscan.commands.scan import today
 from archscan.reporting import render
 from archscan.reporting.words import visible
-from archscan.run import today
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 

@@ -10,7 +10,7 @@ from archscan.judge.needs.features import Needs
 from archscan.judge.needs.images import entry_targets
 from archscan.judge.needs.notes import images
 from archscan.judge.needs.obstacles import Obstacle
-from archscan.judge.verdicts import Shut, Why
+from archscan.judge.verdicts import Exclusion, ExclusionReason
 from archscan.model.facts import FileFacts, Site
 from archscan.model.finding import Problem
 from archscan.model.gate import NOTHING, Arm, Effect, Gate, Kind, Layer, Place, Related
@@ -30,7 +30,7 @@ class Case(NamedTuple):
     place: Place
     gets: Effect  # what the target gets today
     needs: Needs
-    shut: Shut | None = None
+    shut: Exclusion | None = None
     obstacle: Obstacle | None = None
     limit: str | None = None  # the limit that a table of constants holds
     same_limit: bool = False  # the missed row holds the target's own value
@@ -63,7 +63,7 @@ class Case(NamedTuple):
         return arm.assumes if arm is not None else ()
 
 
-def place_of(gate: Gate, shut: Shut) -> Place:
+def place_of(gate: Gate, shut: Exclusion) -> Place:
     """Where a finding points: the list, the arm of the nearest relative, or the condition that refuses.
 
     `#else` is a line of its own to point at; the else of a language is not.
@@ -72,7 +72,7 @@ def place_of(gate: Gate, shut: Shut) -> Place:
         return gate.place
     index = shut.missed.arm
     unnamed = index == REST or (gate.arms[index].is_else and gate.layer is not Layer.PREPROCESSOR)
-    if unnamed or shut.why is Why.NEGATED:
+    if unnamed or shut.why is ExclusionReason.NEGATED:
         index = shut.gets.arm
     if index == REST:
         return gate.place

@@ -8,7 +8,7 @@ from archscan.judge.branches import ENUMERATOR, NO_ANSWER
 from archscan.judge.cases import Case
 from archscan.judge.needs.features import Need, Needs
 from archscan.judge.needs.limits import DEFAULT, STATIC, THREADS, constant
-from archscan.judge.verdicts import Why
+from archscan.judge.verdicts import ExclusionReason
 from archscan.model.facts import Origin
 from archscan.model.finding import Consequence, Problem
 from archscan.model.gate import Does, Kind, Layer
@@ -223,7 +223,7 @@ def _is_about_overlap(case: Case) -> bool:
 
 def _of_fallback(case: Case) -> Consequence:
     """Something else is done instead."""
-    if case.shut is not None and case.shut.why is Why.UNSUITED and case.same_limit:
+    if case.shut is not None and case.shut.why is ExclusionReason.UNSUITED and case.same_limit:
         return Consequence.DEGRADED_TUNING
     value, missed = case.gets.value, _missed_value(case)
     if _is_about_overlap(case):

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from archscan.judge.branches import REST, Branch
+from archscan.judge.case_context import CaseContext, Recommendation
 from archscan.judge.cases import Case
 from archscan.judge.forms import form
 from archscan.judge.messages import message
 from archscan.judge.rules import Selected
 from archscan.judge.severity import severity_of
-from archscan.judge.weighed import Advised, Weighed
 from archscan.model.finding import UNCOUNTED, Advice, Consequence, Finding, Reach, Risk
 from archscan.model.gate import Kind, Related, Role
 
@@ -24,8 +24,8 @@ _MOST_RELATED = 40
 class Outcome:
     """A case with everything decided about it."""
 
-    weighed: Weighed
-    advised: Advised
+    weighed: CaseContext
+    advised: Recommendation
     risk: Risk
 
     @property
@@ -103,7 +103,7 @@ def _finding(outcome: Outcome, selected: Selected) -> Finding:
 _REFUSALS = frozenset({Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR, Consequence.LOAD_ERROR, Consequence.TRAP})
 
 
-def _is_refusal(case: Case, advised: Advised) -> bool:
+def _is_refusal(case: Case, advised: Recommendation) -> bool:
     """Whether the default way ends in an error there, though nothing is known of what opening it would do."""
     return advised.advice is Advice.INVESTIGATE and advised.today in _REFUSALS and not case.assumes
 

@@ -8,7 +8,7 @@ import re
 from archscan.judge.branches import NO_ANSWER
 from archscan.judge.cases import Case
 from archscan.judge.consequences import are_numbers, names_images, same_but_for_numbers
-from archscan.judge.verdicts import Why
+from archscan.judge.verdicts import ExclusionReason
 from archscan.model.facts import Origin
 from archscan.model.finding import Consequence, Intent, Problem
 from archscan.model.gate import Does, Effect, Kind, Layer
@@ -49,7 +49,7 @@ def _is_mistake(case: Case, selection: Selection, universe: Universe) -> bool:
         return True
     if shut is None:
         return False
-    if shut.why is Why.SHADOWED:
+    if shut.why is ExclusionReason.SHADOWED:
         return True
     arm = case.arm
     kin = any(sm // 10 == selection.major for sm in universe.sms(shut.missed.yes & selection.peers))

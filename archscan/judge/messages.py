@@ -6,10 +6,10 @@ import re
 
 from archscan.catalog.types import Catalog
 from archscan.judge.branches import NO_ANSWER, REST
+from archscan.judge.case_context import CaseContext, Recommendation
 from archscan.judge.cases import Case, defined
 from archscan.judge.needs.limits import CLUSTER, DEFAULT, PORTABLE_CLUSTER, STATIC, THREADS
-from archscan.judge.verdicts import Why
-from archscan.judge.weighed import Advised, Weighed
+from archscan.judge.verdicts import ExclusionReason
 from archscan.model.finding import Advice, Capability, Consequence, Problem
 from archscan.model.gate import Does, Effect, Kind, Layer
 from archscan.model.target import Target
@@ -45,23 +45,23 @@ _SHORT_VALUE = 40  # characters of a value within a sentence
 _SHORT = 60  # characters of a value that is quoted
 
 
-def message(weighed: Weighed, advised: Advised) -> str:
+def message(weighed: CaseContext, advised: Recommendation) -> str:
     """Lower case, one sentence."""
     case = weighed.case
     return f"{_what(weighed)}: {_happens(case, advised, weighed.capable.capability)}; {_helps(weighed, advised)}"
 
 
-def _what(weighed: Weighed) -> str:
+def _what(weighed: CaseContext) -> str:
     case, name = weighed.case, weighed.selection.name
     if case.problem is Problem.OVER_ADMITTED:
         return _let_in(weighed)
     if case.problem is Problem.DISAGREES:
         return _split(case, name)
-    if case.shut is not None and case.shut.why is Why.STOPPED:
+    if case.shut is not None and case.shut.why is ExclusionReason.STOPPED:
         return f"CUDA {case.gate.note('refused')} refuses {case.gate.rest.value} in this list, for every GPU"
-    if case.shut is not None and case.shut.why is Why.SHADOWED and (mixed := case.gate.note("mixed")):
+    if case.shut is not None and case.shut.why is ExclusionReason.SHADOWED and (mixed := case.gate.note("mixed")):
         return f"{name} is meant here and never let in, {mixed}"
-    if case.shut is not None and case.shut.why is Why.SHADOWED:
+    if case.shut is not None and case.shut.why is ExclusionReason.SHADOWED:
         return f"this arm means {name} and never gets it, an earlier one takes it"
     if case.gate.kind is Kind.TABLE:
         return f"no row for {name}"
@@ -120,7 +120,7 @@ def _refused(case: Case, name: str) -> str:
     return f"{name} is refused"
 
 
-def _let_in(weighed: Weighed) -> str:
+def _let_in(weighed: CaseContext) -> str:
     obstacle = weighed.case.obstacle
     assert obstacle is not None
     catalog = weighed.catalog
@@ -148,7 +148,7 @@ def _let_in(weighed: Weighed) -> str:
     return f"{names} {is_} let in and cannot assemble {groups}"
 
 
-def _happens(case: Case, advised: Advised, capability: Capability) -> str:
+def _happens(case: Case, advised: Recommendation, capability: Capability) -> str:
     if case.gets.message and advised.today in (Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR):
         text = " ".join(_filled(case.gets.message, case).split())
         return f'"{text[:97] + "..." if len(text) > 100 else text}"'
@@ -177,8 +177,8 @@ def _filled(text: str, case: Case) -> str:
     return _FIELD.sub(lambda _: case.gate.arms[0].condition, text) if one else text
 
 
-def _helps(weighed: Weighed, advised: Advised) -> str:
-    if weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED:
+def _helps(weighed: CaseContext, advised: Recommendation) -> str:
+    if weighed.case.shut is not None and weighed.case.shut.why is ExclusionReason.STOPPED:
         return "ask for it only where the toolkit compiles for it"
     obstacle = weighed.case.obstacle
     if obstacle is not None and obstacle.overrun is not None and obstacle.overrun.key == THREADS:
@@ -198,7 +198,7 @@ def _helps(weighed: Weighed, advised: Advised) -> str:
     return text
 
 
-def _place(weighed: Weighed, path: str, line: int) -> str:
+def _place(weighed: CaseContext, path: str, line: int) -> str:
     return f"line {line}" if path == weighed.case.gate.path else f"{path.rsplit('/', 1)[-1]}:{line}"
 
 

@@ -12,6 +12,7 @@ from archscan.catalog.types import Catalog
 from archscan.judge.alternatives import without_served
 from archscan.judge.binaries import judge_libraries
 from archscan.judge.capability import capability_of
+from archscan.judge.case_context import CaseContext
 from archscan.judge.cases import Case
 from archscan.judge.consequences import consequence
 from archscan.judge.evidence import known
@@ -20,14 +21,13 @@ from archscan.judge.findings import in_order as worst_first
 from archscan.judge.intent import intent_of, is_fence
 from archscan.judge.made import Builds, Making
 from archscan.judge.needs.features import COMPILED
-from archscan.judge.pairs import Half, Pair, Pairs, asking, pair_up, with_uses
+from archscan.judge.pairs import Counterpart, Pair, Pairs, asking, pair_up, with_uses
 from archscan.judge.project import Project
 from archscan.judge.risk import risk
 from archscan.judge.rules import in_order
 from archscan.judge.search import Found, find
 from archscan.judge.suppress import sift
 from archscan.judge.table import advise
-from archscan.judge.weighed import Weighed
 from archscan.model.facts import Facts, Failed, FileFacts, Origin, Skipped
 from archscan.model.finding import Advice, Consequence, Finding, Level, Problem
 from archscan.model.gate import Kind, Layer
@@ -105,9 +105,9 @@ class _Bench:
             case = asking(case, pairs.asks[id(bare)], project, selection, catalog)
         evidence = known(case, catalog, selection, self.settings.context)
         today = Consequence.NO_EFFECT if is_fence(case, catalog.universe) else consequence(case)
-        if today in _ELSE and any(pair.half is Half.DEVICE for pair in pairs.of(bare)):
+        if today in _ELSE and any(pair.half is Counterpart.DEVICE for pair in pairs.of(bare)):
             today = Consequence.WRONG_RESULT  # launched as for one way through the kernel, which goes the other
-        weighed = Weighed(
+        weighed = CaseContext(
             case=case,
             ways=project.ways(case.gate),
             today=today,
@@ -162,7 +162,7 @@ _ELSE = frozenset({Consequence.SLOW_FALLBACK, Consequence.DEGRADED_TUNING})  # s
 
 def _uses(pairs: Iterable[Pair]) -> tuple[Case, ...]:
     """The tests of a macro that stand under its definition."""
-    return tuple(pair.shares for pair in pairs if pair.half is Half.USE and pair.shares is not None)
+    return tuple(pair.shares for pair in pairs if pair.half is Counterpart.USE and pair.shares is not None)
 
 
 def _hidden(cases: Iterable[Case], compiled: Iterable[str], settings: JudgeSettings) -> tuple[tuple[str, int], ...]:

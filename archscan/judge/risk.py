@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from archscan.catalog.types import Catalog
+from archscan.judge.case_context import CaseContext, Recommendation
 from archscan.judge.cases import Case
 from archscan.judge.evidence import MOST, Known, chosen, measured, seen
 from archscan.judge.needs.limits import THREADS
-from archscan.judge.pairs import Half, Pair
-from archscan.judge.weighed import Advised, Weighed
+from archscan.judge.pairs import Counterpart, Pair
 from archscan.model.finding import Advice, Capability, Consequence, Evidence, Level, Problem, Reason, Risk
 from archscan.model.gate import Kind
 from archscan.model.target import Selection
@@ -39,13 +39,13 @@ _LEVEL_BY_ADVICE = {
 _WEIGHTY = ("griddep", "cluster", "tma-multicast", "multimem", "mma-block-scale")  # collective, PDL and cluster code
 
 
-def risk(weighed: Weighed, advised: Advised, found: Known) -> Risk:
+def risk(weighed: CaseContext, advised: Recommendation, found: Known) -> Risk:
     """The risk of a case."""
     reasons = tuple(_reasons(weighed, advised, found))
     return Risk(_level(weighed, advised, found), _score(weighed, advised), reasons)
 
 
-def _level(weighed: Weighed, advised: Advised, found: Known) -> Level:
+def _level(weighed: CaseContext, advised: Recommendation, found: Known) -> Level:
     case = weighed.case
     if case.problem is Problem.EXCLUDED:
         return _level_of_opening(weighed, advised, found)
@@ -57,7 +57,7 @@ def _level(weighed: Weighed, advised: Advised, found: Known) -> Level:
     return Level.HIGH if advised.today is not Consequence.SLOW_FALLBACK else Level.MEDIUM
 
 
-def _level_of_opening(weighed: Weighed, advised: Advised, found: Known) -> Level:
+def _level_of_opening(weighed: CaseContext, advised: Recommendation, found: Known) -> Level:
     case = weighed.case
     absent = case.needs.absent()
     if absent:
@@ -68,7 +68,7 @@ def _level_of_opening(weighed: Weighed, advised: Advised, found: Known) -> Level
     if advised.today is Consequence.NO_EFFECT:
         return Level.INFO
     slower = (Consequence.SLOW_FALLBACK, Consequence.DEGRADED_TUNING)
-    if weighed.half(Half.DEFINITION) and advised.today in slower:
+    if weighed.half(Counterpart.DEFINITION) and advised.today in slower:
         return Level.LOW  # what opening it means is said where the macro is defined
     weighty = any(n.feature.group.startswith(_WEIGHTY) for n in case.needs.sure)
     if found.harm or weighty:
@@ -76,14 +76,14 @@ def _level_of_opening(weighed: Weighed, advised: Advised, found: Known) -> Level
     return level
 
 
-def _score(weighed: Weighed, advised: Advised) -> int:
+def _score(weighed: CaseContext, advised: Recommendation) -> int:
     """Wrong today and silent, then lost and cheap to get, then lost and dear, then right as it is."""
     if advised.advice is Advice.LEAVE:
         return 10 if weighed.case.needs.absent() else 5
     today = advised.today
     if today is Consequence.NO_EFFECT:
         return 15
-    use = 3 if weighed.half(Half.DEFINITION) else 0  # stands under the definition of its macro
+    use = 3 if weighed.half(Counterpart.DEFINITION) else 0  # stands under the definition of its macro
     if today in _SILENT and not weighed.unbuilt:
         scope = weighed.case.gate.scope
         kernel = scope is not None and scope.is_kernel and scope.whole_body
@@ -96,7 +96,7 @@ def score_when_dear(today: Consequence) -> int:
     return _LOUD.get(today, _LOUD[Consequence.RUNTIME_ERROR]) - _DEARER
 
 
-def _loud(weighed: Weighed, advised: Advised) -> int:
+def _loud(weighed: CaseContext, advised: Recommendation) -> int:
     """The score of what shows, or costs time."""
     refused = _LOUD[Consequence.RUNTIME_ERROR]  # of what is silent: a list refuses before that
     obstacle, score = weighed.case.obstacle, _LOUD.get(advised.today, refused)
@@ -106,7 +106,7 @@ def _loud(weighed: Weighed, advised: Advised) -> int:
     if obstacle is not None and obstacle.fits:
         return score - _FLAGGED
     alone = weighed.case.gate.kind is Kind.RESOURCE and over is not None  # nothing says that it is built for the target
-    rowless = advised.advice is Advice.PAIR and weighed.half(Half.CHECK, admits=False)  # the row has to be made
+    rowless = advised.advice is Advice.PAIR and weighed.half(Counterpart.CHECK, admits=False)  # the row has to be made
     if advised.advice not in _CHEAP or alone or rowless:
         score -= _DEARER
     if weighed.case.assumes:
@@ -114,7 +114,7 @@ def _loud(weighed: Weighed, advised: Advised) -> int:
     return score + (1 if weighed.case.needs.sure else 0)
 
 
-def _reasons(weighed: Weighed, advised: Advised, found: Known) -> list[Reason]:
+def _reasons(weighed: CaseContext, advised: Recommendation, found: Known) -> list[Reason]:
     case, selection, catalog = weighed.case, weighed.selection, weighed.catalog
     warning, other = _from_reports(found)
     reasons = [_decisive(weighed, advised), *warning]
@@ -125,7 +125,7 @@ def _reasons(weighed: Weighed, advised: Advised, found: Known) -> list[Reason]:
     return reasons + other
 
 
-def _decisive(weighed: Weighed, advised: Advised) -> Reason:
+def _decisive(weighed: CaseContext, advised: Recommendation) -> Reason:
     """The reason that settled the advice, with the place that says so; words are quoted, with where they stand."""
     case = weighed.case
     where = f"{case.gate.path}:{case.place.line}"
@@ -166,7 +166,7 @@ def _on_suffix(case: Case, selection: Selection, catalog: Catalog) -> list[Reaso
     return [Reason(f"assembles on {yes}, not on {no}", (measured(need, catalog, selection),))]
 
 
-def _on_resource(weighed: Weighed) -> list[Reason]:
+def _on_resource(weighed: CaseContext) -> list[Reason]:
     case, catalog, selection = weighed.case, weighed.catalog, weighed.selection
     over = case.obstacle.overrun if case.obstacle else weighed.capable.over
     if over is None:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from archscan.catalog.rules import ATTRIBUTES
 from archscan.catalog.types import Rule
 from archscan.judge.branches import REST
+from archscan.judge.case_context import Recommendation
 from archscan.judge.cases import Case
-from archscan.judge.verdicts import Why
-from archscan.judge.weighed import Advised
+from archscan.judge.verdicts import ExclusionReason
 from archscan.model.finding import Intent
 from archscan.model.gate import Does
 
@@ -24,7 +24,7 @@ class Selected:
 
     rules: tuple[Rule, ...]
 
-    def rule_of(self, case: Case, form: str, advised: Advised, intent: Intent) -> str:
+    def rule_of(self, case: Case, form: str, advised: Recommendation, intent: Intent) -> str:
         """The id of the first rule that matches, or the fallback's."""
         attributes = attributes_of(case, form, advised, intent)
         for rule in self.rules:
@@ -48,11 +48,11 @@ class _Told(NamedTuple):
 
     case: Case
     form: str
-    advised: Advised
+    advised: Recommendation
     intent: Intent
 
 
-def attributes_of(case: Case, form: str, advised: Advised, intent: Intent) -> dict[str, str]:
+def attributes_of(case: Case, form: str, advised: Recommendation, intent: Intent) -> dict[str, str]:
     """What a rule can match on, of a case; "images" is told of compiled libraries alone."""
     told = _Told(case, form, advised, intent)
     return {name: read(told) for name, read in READ.items()}
@@ -96,4 +96,4 @@ READ: Mapping[str, Callable[[_Told], str]] = {
     "intent": lambda told: told.intent.value,
 }
 assert {*READ, "images"} == set(ATTRIBUTES)
-assert {why.value for why in Why} < set(ATTRIBUTES["why"].values)
+assert {why.value for why in ExclusionReason} < set(ATTRIBUTES["why"].values)

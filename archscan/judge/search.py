@@ -28,7 +28,7 @@ from archscan.judge.needs.modules import lacking
 from archscan.judge.needs.obstacles import Obstacles
 from archscan.judge.needs.oversized import oversized
 from archscan.judge.project import Project
-from archscan.judge.verdicts import Shut, Undecided, Why, decide, spared, stopped
+from archscan.judge.verdicts import Exclusion, ExclusionReason, Undecided, decide, spared, stopped
 from archscan.model.facts import Failed, FileFacts, LinkKind, SiteKind
 from archscan.model.finding import Problem
 from archscan.model.gate import Does, Effect, Gate, Kind, Layer
@@ -142,7 +142,7 @@ class GateJudge:
             yield case
         yield from admitted
 
-    def verdict(self) -> Shut | Undecided | None:
+    def verdict(self) -> Exclusion | Undecided | None:
         if self.gate.kind is Kind.RESOURCE:
             return None
         universe = self.catalog.universe
@@ -162,7 +162,7 @@ class GateJudge:
             return spared(self.ways, self.selection, universe)
         return verdict
 
-    def _limit_of_older(self) -> Shut | None:
+    def _limit_of_older(self) -> Exclusion | None:
         """The row with the target's own limit, where those without a row get a smaller number than it has."""
         held = tabled_limit(self.ways, self.catalog)
         own = limit(self.catalog, self.selection.sm, held) if held else None
@@ -171,14 +171,14 @@ class GateJudge:
         if held is None or own is None or told is None or told >= own or is_limit(told, own, held):
             return None
         right = [b for b in self.ways if b.conditional and is_limit(constant(b.effect.value), own, held)]
-        return Shut(right[0], gets[0], Why.MISSED) if right else None
+        return Exclusion(right[0], gets[0], ExclusionReason.MISSED) if right else None
 
-    def excluded(self, shut: Shut) -> Case | None:
+    def excluded(self, shut: Exclusion) -> Case | None:
         """The case of a gate that shuts the target out; None where that is no loss."""
         case = self.missed(shut)
         return None if case is None or any(is_none(case) for is_none in NO_EXCLUSION) else case
 
-    def missed(self, shut: Shut) -> Case | None:
+    def missed(self, shut: Exclusion) -> Case | None:
         """What the target misses at a gate; None where its own branch is right for it."""
         gate = self.gate
         listed = self._listed()
@@ -216,7 +216,7 @@ class GateJudge:
             return None
         return listed_limit(self.gate.arms[0].condition, self.selection.sm, self.catalog)
 
-    def _is_of_its_own(self, shut: Shut) -> bool:
+    def _is_of_its_own(self, shut: Exclusion) -> bool:
         """Whether code that is named for the target sends everybody else away: `if not is_sm120: return`."""
         universe, own = self.catalog.universe, self.selection.major
         near = "/".join((*self.gate.path.rsplit("/", 2)[-2:], self.gate.scope.name if self.gate.scope else ""))
@@ -225,12 +225,12 @@ class GateJudge:
         others = universe.sms(universe.device & ~(shut.missed.yes | shut.missed.maybe))
         return min(universe.sms(universe.device)) not in others and {sm // 10 for sm in others} == {own}
 
-    def _names_what_loads(self, shut: Shut) -> bool:
+    def _names_what_loads(self, shut: Exclusion) -> bool:
         """Whether a ladder names a build target for each chip, and what it names for this one loads there."""
         own, theirs = (picked_images(b.effect.value or "", self.catalog) for b in (shut.gets, shut.missed))
         return len(own) == len(theirs) == 1 and loaded(own, self.selection, self.catalog)
 
-    def _same_memory(self, shut: Shut) -> bool:
+    def _same_memory(self, shut: Exclusion) -> bool:
         """Whether a target misses the arm of those that have as much memory: it lands where it has too little.
 
         That is seen, or the text beside the arm speaks of memory.
@@ -239,9 +239,9 @@ class GateJudge:
         numbers = self.catalog.universe.sms(shut.missed.yes)
         if own is None or any(limit(self.catalog, sm, OPT_IN) != own for sm in numbers):
             return False
-        return shut.why is Why.UNSUITED
+        return shut.why is ExclusionReason.UNSUITED
 
-    def _fits_bounds(self, shut: Shut) -> bool:
+    def _fits_bounds(self, shut: Exclusion) -> bool:
         """Whether a macro sizes launch bounds: what the target gets is out of its range, and what it misses is not."""
         own = limit(self.catalog, self.selection.sm, THREADS)
         if own is None or self.gate.kind is not Kind.MACRO_DEFINITION:
@@ -251,7 +251,7 @@ class GateJudge:
         fitting = [site for site in bounds if site.value <= own and site.place in places]
         return any(not shut.missed.yes & ~site.truth.yes for site in fitting)
 
-    def _needs_of(self, shut: Shut) -> Needs:
+    def _needs_of(self, shut: Exclusion) -> Needs:
         guarded = shut.missed.arm
         arm = None if guarded == REST else self.gate.arms[guarded]
         needs = needs_to_open(self.gate, arm, (), self.project, self.selection, self.catalog)
@@ -289,7 +289,7 @@ def _with_loading(gate: Gate) -> Gate:
     return replace(gate, arms=arms, rest=Effect(Does.SKIPS, gate.place.line, environment=gate.rest.environment))
 
 
-def _with_limit(shut: Shut, own: int | None, held: str | None) -> Shut:
+def _with_limit(shut: Exclusion, own: int | None, held: str | None) -> Exclusion:
     """The row that holds the target's own limit is the one it misses, whoever stands in it."""
     if held is None or _holds_limit(shut, own, held):
         return shut
@@ -300,14 +300,16 @@ def _with_limit(shut: Shut, own: int | None, held: str | None) -> Shut:
     return replace(shut, missed=right[0], others=others)
 
 
-def _holds_limit(shut: Shut, own: int | None, held: str | None) -> bool:
+def _holds_limit(shut: Exclusion, own: int | None, held: str | None) -> bool:
     """Whether the missed row holds the target's own limit."""
     return held is not None and is_limit(constant(shut.missed.effect.value), own, held)
 
 
-def _is_told_by(admitted: tuple[Case, ...], shut: Shut) -> bool:
+def _is_told_by(admitted: tuple[Case, ...], shut: Exclusion) -> bool:
     """Whether it is enough to say that the arm taken is wrong: another arm is missed only because of that.
 
     Where the arm is too large, the arm for chips with as much memory is what the target should get.
     """
-    return shut.why is Why.UNSUITED and any(c.obstacle is not None and c.obstacle.overrun is None for c in admitted)
+    return shut.why is ExclusionReason.UNSUITED and any(
+        c.obstacle is not None and c.obstacle.overrun is None for c in admitted
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archscan.judge.weighed import Advised, Weighed
+from archscan.judge.case_context import CaseContext, Recommendation
 from archscan.model.finding import Advice, Consequence, Intent, Level, Problem, Relation
 from archscan.model.gate import Kind, Layer
 
@@ -23,7 +23,7 @@ LEVELS = {
 _COMPILED = frozenset({Layer.PREPROCESSOR, Layer.DEVICE, Layer.HOST})
 
 
-def severity_of(weighed: Weighed, advised: Advised) -> Level:
+def severity_of(weighed: CaseContext, advised: Recommendation) -> Level:
     """high, medium, low or info: what the target gets today where the default way leads there."""
     if advised.severity is not None:
         return advised.severity
@@ -53,7 +53,7 @@ def least(one: Level, other: Level) -> Level:
     return one if one.rank <= other.rank else other
 
 
-def _is_optional(weighed: Weighed) -> bool:
+def _is_optional(weighed: CaseContext) -> bool:
     """Whether it bites only under a build option: a macro or variable that somebody has to set."""
     assumes = weighed.case.assumes
     return bool(assumes) and weighed.case.gate.kind is not Kind.BUILD_LIST and all(name.isupper() for name in assumes)

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 
 from archscan.catalog.advice import CIRCUMSTANCES
 from archscan.catalog.types import AdviceRow
+from archscan.judge.case_context import CaseContext, Recommendation
 from archscan.judge.cases import LISTS
 from archscan.judge.chips import chips_named, products_named
 from archscan.judge.consequences import are_numbers
 from archscan.judge.needs.features import COMPILED
 from archscan.judge.needs.images import loaded, named_images
 from archscan.judge.needs.limits import OPT_IN, limit
-from archscan.judge.pairs import Half, Pair
-from archscan.judge.verdicts import Why
-from archscan.judge.weighed import Advised, Weighed
+from archscan.judge.pairs import Counterpart, Pair
+from archscan.judge.verdicts import ExclusionReason
 from archscan.model.finding import Consequence
 from archscan.model.gate import Does, Kind, Layer
 
@@ -24,7 +24,7 @@ _DELIBERATE = re.compile(r"\b(?:intentional|deliberate|on purpose)(?:ly)?\b", re
 _IMAGE_FILE = re.compile(r"[\"'][^\"'\n]*(?:\.|_)(?:cubin|fatbin)\b", re.I)  # named in code, not in a comment
 
 
-def advise(weighed: Weighed) -> Advised:
+def advise(weighed: CaseContext) -> Recommendation:
     """The advice of the first row that fits; the last row fits everything."""
     row = chosen(weighed.catalog.advice, weighed.attributes, lambda name: CIRCUMSTANCE[name](weighed))
     return _advised(row, weighed)
@@ -42,12 +42,12 @@ def _fits(row: AdviceRow, attributes: Mapping[str, str], holds: Callable[[str], 
     return all(map(holds, asked.get("with", ()))) and not any(map(holds, asked.get("without", ())))
 
 
-def _advised(row: AdviceRow, weighed: Weighed) -> Advised:
+def _advised(row: AdviceRow, weighed: CaseContext) -> Recommendation:
     why = _said_why(row, weighed) or row.why
-    return Advised(row.advice, row.today or weighed.today, why, row.id, row.severity)
+    return Recommendation(row.advice, row.today or weighed.today, why, row.id, row.severity)
 
 
-def _said_why(row: AdviceRow, weighed: Weighed) -> str:
+def _said_why(row: AdviceRow, weighed: CaseContext) -> str:
     """The row's reason with what it rests on, where that can be named."""
     lacks = weighed.capable.lacks
     if row.id.startswith("cannot") and lacks:
@@ -81,9 +81,9 @@ _LOWERED = {
 }
 
 
-def _wrong_today(weighed: Weighed) -> bool:
+def _wrong_today(weighed: CaseContext) -> bool:
     """Whether the target gets a trap, nothing or wrong data, and nobody keeps it away from there."""
-    if weighed.routed or weighed.unbuilt or weighed.half(Half.KERNEL):
+    if weighed.routed or weighed.unbuilt or weighed.half(Counterpart.KERNEL):
         return False
     scope = weighed.case.gate.scope
     if weighed.today is Consequence.SILENT_NOOP and scope is not None and not (scope.is_kernel and scope.whole_body):
@@ -91,31 +91,33 @@ def _wrong_today(weighed: Weighed) -> bool:
     return weighed.today in _WRONG
 
 
-def _half_shut(weighed: Weighed) -> Pair | None:
+def _half_shut(weighed: CaseContext) -> Pair | None:
     """The gate or half that has to open with this one."""
     for halves, admits in (
-        ((Half.TRIGGER,), True),
-        ((Half.LAUNCH_ATTRIBUTE,), None),
-        ((Half.DEVICE,), None),
-        ((Half.HOST,), True) if not weighed.siblings else ((), None),  # who lets siblings in means the target too
-        ((Half.DEFINITION,), None),
-        ((Half.LIST, Half.SOURCE, Half.BUILD), False),
+        ((Counterpart.TRIGGER,), True),
+        ((Counterpart.LAUNCH_ATTRIBUTE,), None),
+        ((Counterpart.DEVICE,), None),
+        ((Counterpart.HOST,), True)
+        if not weighed.siblings
+        else ((), None),  # who lets siblings in means the target too
+        ((Counterpart.DEFINITION,), None),
+        ((Counterpart.LIST, Counterpart.SOURCE, Counterpart.BUILD), False),
     ):
         found = weighed.half(*halves, admits=admits)
         if found:
             return found[0]
-    for check in weighed.half(Half.CHECK, admits=False):
+    for check in weighed.half(Counterpart.CHECK, admits=False):
         if check.shares is None or not check.shares.needs.absent():
             return check
-    built = weighed.half(Half.BUILD, admits=True)
+    built = weighed.half(Counterpart.BUILD, admits=True)
     device = weighed.case.gate.layer in (Layer.PREPROCESSOR, Layer.DEVICE)
     return built[0] if built and device else None
 
 
-def _missing_behind(weighed: Weighed) -> bool:
+def _missing_behind(weighed: CaseContext) -> bool:
     """Whether a row, kernel or image is missing behind it: a table without a row, files of images named in the arms."""
     case = weighed.case
-    behind = weighed.half(Half.TABLE, admits=False)
+    behind = weighed.half(Counterpart.TABLE, admits=False)
     if behind and not (weighed.siblings and all(_is_membership(weighed, table) for table in behind)):
         return True
     if case.gate.kind is Kind.TABLE and case.gets.does is Does.RAISES and not weighed.siblings:
@@ -123,14 +125,14 @@ def _missing_behind(weighed: Weighed) -> bool:
     return case.gate.layer in (Layer.PYTHON, Layer.HOST) and _picks_images(weighed)
 
 
-def _is_membership(weighed: Weighed, table: Pair) -> bool:
+def _is_membership(weighed: CaseContext, table: Pair) -> bool:
     """Whether a check asks no more than whether the table has a row: one row opens both."""
     names = table.shares.gate.symbols if table.shares is not None else ()
     asked = " ".join(arm.condition for arm in weighed.case.gate.arms)
     return any(re.search(rf"\bin (?:\w+\.)*{re.escape(name)}\b", asked) for name in names)
 
 
-def _picks_images(weighed: Weighed) -> bool:
+def _picks_images(weighed: CaseContext) -> bool:
     """Whether the arms name files of images, none of which loads on the target."""
     gate = weighed.case.gate
     values = " ".join(arm.effect.value or "" for arm in gate.arms)
@@ -141,7 +143,7 @@ def _picks_images(weighed: Weighed) -> bool:
     return not loaded(named_images(values), weighed.selection, weighed.catalog)
 
 
-def _deliberate(weighed: Weighed) -> bool:
+def _deliberate(weighed: CaseContext) -> bool:
     """Whether a comment of the gate itself says that the choice is meant, and names the target."""
     for line in weighed.case.gate.near.splitlines():
         if _DELIBERATE.search(line):
@@ -151,7 +153,7 @@ def _deliberate(weighed: Weighed) -> bool:
     return False
 
 
-def _is_default_of_others(weighed: Weighed) -> bool:
+def _is_default_of_others(weighed: CaseContext) -> bool:
     """Whether the target falls to what nobody chose for it: the rest, an else, or an arm open on its side."""
     shut = weighed.case.shut
     if shut is None:
@@ -162,7 +164,7 @@ def _is_default_of_others(weighed: Weighed) -> bool:
     return not shut.gets.conditional or weighed.selection.mask & ~shut.gets.own != 0
 
 
-def _other_families(weighed: Weighed) -> bool:
+def _other_families(weighed: CaseContext) -> bool:
     """Whether every image of a list is an `a` or `f` of a family that the target is not in."""
     images = weighed.case.listed_images
     chips, own = weighed.catalog.architectures, weighed.selection.sm
@@ -172,7 +174,7 @@ def _other_families(weighed: Weighed) -> bool:
     )
 
 
-def _is_by_minor(weighed: Weighed) -> bool:
+def _is_by_minor(weighed: CaseContext) -> bool:
     """Whether the chips that are let in are all of some minor numbers, whatever their major, and more than two."""
     shut, universe = weighed.case.shut, weighed.catalog.universe
     if shut is None or not shut.missed.own:
@@ -183,13 +185,13 @@ def _is_by_minor(weighed: Weighed) -> bool:
     return asked == alike and len({sm // 10 for sm in asked}) > _FEW and alike != universe.sms(universe.device)
 
 
-def _no_branch(weighed: Weighed) -> bool:
+def _no_branch(weighed: CaseContext) -> bool:
     """Whether the build makes code for the chips that it has a branch for, and has none for the target."""
     made = weighed.case.gate.note("branches")
     return made is not None and str(weighed.selection.sm) not in made.split()
 
 
-def _code_of_families(weighed: Weighed) -> bool:
+def _code_of_families(weighed: CaseContext) -> bool:
     """Whether only `a` or `f` targets of families that the target is not in are let in."""
     shut = weighed.case.shut
     if shut is None or weighed.case.gate.layer not in COMPILED:
@@ -197,7 +199,7 @@ def _code_of_families(weighed: Weighed) -> bool:
     return _are_of_other_families(shut.missed.yes, weighed)
 
 
-def _built_for_families(weighed: Weighed) -> bool:
+def _built_for_families(weighed: CaseContext) -> bool:
     """Whether all that scanned builds make, or may make, of the file is `a` or `f` code of families it is not in.
 
     A list that is to be opened may make it for the target.
@@ -208,7 +210,7 @@ def _built_for_families(weighed: Weighed) -> bool:
     return _are_of_other_families(built.made | built.maybe, weighed)
 
 
-def _are_of_other_families(mask: int, weighed: Weighed) -> bool:
+def _are_of_other_families(mask: int, weighed: CaseContext) -> bool:
     """Whether a mask holds `a` and `f` targets only, of families that the target is not in."""
     universe, chips = weighed.catalog.universe, weighed.catalog.architectures
     own = {weighed.selection.sm, *chips[weighed.selection.sm].family}
@@ -216,7 +218,7 @@ def _are_of_other_families(mask: int, weighed: Weighed) -> bool:
     return bool(members) and all(t.suffix and not {t.sm, *chips[t.sm].family} & own for t in members)
 
 
-def _has_less_memory(weighed: Weighed) -> bool:
+def _has_less_memory(weighed: CaseContext) -> bool:
     """Whether those let in are exactly the chips with more shared memory, though their numbers are no range."""
     shut, catalog = weighed.case.shut, weighed.catalog
     if shut is None or weighed.case.gate.layer not in (Layer.PYTHON, Layer.HOST):
@@ -232,7 +234,7 @@ def _has_less_memory(weighed: Weighed) -> bool:
 _OLDEST = 75  # that nvcc 13 compiles for
 
 
-def _for_one_chip(weighed: Weighed) -> bool:
+def _for_one_chip(weighed: CaseContext) -> bool:
     """Whether each arm that the target misses asks for one chip alone, none of which is of the target's family.
 
     The rows of a table have to be about one and the same.
@@ -250,7 +252,7 @@ def _for_one_chip(weighed: Weighed) -> bool:
     return all(len(chips) == 1 and not chips & kin for chips in named)
 
 
-def _is_found_otherwise(weighed: Weighed) -> bool:
+def _is_found_otherwise(weighed: CaseContext) -> bool:
     """Whether each row is a number of some chips, and the target comes to code that works its own out."""
     shut, gate = weighed.case.shut, weighed.case.gate
     if shut is None or gate.kind not in (Kind.TABLE, Kind.SWITCH):
@@ -262,7 +264,7 @@ def _is_found_otherwise(weighed: Weighed) -> bool:
     return (works or asks) and len(rows) > 1 and all(map(are_numbers, rows))
 
 
-def _is_one_more_step(weighed: Weighed) -> bool:
+def _is_one_more_step(weighed: CaseContext) -> bool:
     """Whether chips get something done besides, and what follows is for all: an `if` without an else, and no choice.
 
     To pick a name, a number or a truth value is to choose; to make something, or to call, is a step.
@@ -279,7 +281,7 @@ def _is_one_more_step(weighed: Weighed) -> bool:
 _MADE = re.compile(r"[(\[{]")  # a call, or something put together
 
 
-def _is_ladder(weighed: Weighed) -> bool:
+def _is_ladder(weighed: CaseContext) -> bool:
     """Whether the target misses a rung for each of many chips: what follows the chips lacks the target's."""
     shut = weighed.case.shut
     return shut is not None and sum(branch.conditional for branch in (shut.missed, *shut.others)) > _FEW
@@ -288,7 +290,7 @@ def _is_ladder(weighed: Weighed) -> bool:
 _FEW = 2  # rungs that are no ladder
 
 
-def _is_for_older_alone(weighed: Weighed) -> bool:
+def _is_for_older_alone(weighed: CaseContext) -> bool:
     """Whether code is for every chip up to an older one, and the others lose no kernel and are refused nothing.
 
     `#if __CUDA_ARCH__ < 800` is how the way around an instruction is written that older chips lack.
@@ -303,7 +305,7 @@ def _is_for_older_alone(weighed: Weighed) -> bool:
     return bool(inside) and inside == everything[: len(inside)] and inside[-1] < weighed.selection.sm
 
 
-CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
+CIRCUMSTANCE: Mapping[str, Callable[[CaseContext], bool]] = {
     "wrong-today": _wrong_today,
     "half-shut": lambda weighed: _half_shut(weighed) is not None,
     "missing-behind": _missing_behind,
@@ -327,7 +329,9 @@ CIRCUMSTANCE: Mapping[str, Callable[[Weighed], bool]] = {
     "one-more-step": _is_one_more_step,
     "by-minor": _is_by_minor,
     "no-branch": _no_branch,
-    "refused-by-toolkit": lambda weighed: weighed.case.shut is not None and weighed.case.shut.why is Why.STOPPED,
+    "refused-by-toolkit": lambda weighed: (
+        weighed.case.shut is not None and weighed.case.shut.why is ExclusionReason.STOPPED
+    ),
     "desktop-code": lambda w: str(w.selection.sm) in (w.case.gate.note("tegra") or "").split(),
     "reach-unknown": lambda weighed: weighed.making is not None and not weighed.is_made,
     "only-slower": lambda weighed: weighed.today is Consequence.DEGRADED_TUNING,

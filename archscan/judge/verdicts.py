@@ -13,7 +13,7 @@ from archscan.model.gate import Does, Gate, Kind
 from archscan.model.target import Selection, Universe
 
 
-class Why(str, Enum):
+class ExclusionReason(str, Enum):
     """How the target came to miss the branch."""
 
     MISSED = "missed"  # peers take a branch that works, the target gets nothing or a fallback
@@ -26,12 +26,12 @@ class Why(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shut:
+class Exclusion:
     """The gate shuts the target out of `missed`; it gets `gets` instead."""
 
     missed: Branch
     gets: Branch
-    why: Why
+    why: ExclusionReason
     others: tuple[Branch, ...] = ()  # further branches that it misses
     spared: bool = False  # the branch refuses something to siblings of the target alone
 
@@ -52,7 +52,7 @@ _FEW = 4  # chips that a condition names one by one
 
 def decide(
     gate: Gate, ways: tuple[Branch, ...], selection: Selection, universe: Universe, can_run: CanRun
-) -> Shut | Undecided | None:
+) -> Exclusion | Undecided | None:
     """Whether `gate`, with these branches, shuts the target out; None where it does not, or never gets that far.
 
     `can_run` says whether the target can run what is behind a branch (on one of its variants).
@@ -88,18 +88,18 @@ def _positive(gate: Gate, ways: tuple[Branch, ...], universe: Universe) -> tuple
     return ways[0]._replace(conditional=False), ways[1]._replace(conditional=True)
 
 
-def _mixed_up(gate: Gate, ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> Shut | None:
+def _mixed_up(gate: Gate, ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> Exclusion | None:
     """What a comparison of unlike things shuts everybody out of, those too whom it names; `own` is whom it means."""
     arm, rest = ways[0], ways[-1]
     good, gets = (arm, rest) if arm.works and not arm.yes else (rest, arm)
     meant = arm.own if good is arm else universe.device & ~arm.own
     if not good.works or not gets.yes & selection.mask:
         return None
-    why = Why.SHADOWED if meant & selection.mask else Why.MISSED
-    return Shut(good._replace(yes=meant), gets, why)
+    why = ExclusionReason.SHADOWED if meant & selection.mask else ExclusionReason.MISSED
+    return Exclusion(good._replace(yes=meant), gets, why)
 
 
-def spared(ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> Shut | None:
+def spared(ways: tuple[Branch, ...], selection: Selection, universe: Universe) -> Exclusion | None:
     """The arm of a workaround that refuses something to siblings of the target by name, and not to the target."""
     landing = [b for b in ways if b.yes & selection.mask]
     for branch in ways:
@@ -107,13 +107,13 @@ def spared(ways: tuple[Branch, ...], selection: Selection, universe: Universe) -
         narrow = branch.conditional and branch.effect.refuses and 0 < len(named) <= _FEW
         sibling = any(sm // 10 == selection.major for sm in named)
         if narrow and landing and sibling and not (branch.yes | branch.maybe) & selection.mask:
-            return Shut(branch, landing[0], Why.MISSED, spared=True)
+            return Exclusion(branch, landing[0], ExclusionReason.MISSED, spared=True)
     return None
 
 
-def stopped(ways: tuple[Branch, ...]) -> Shut:
+def stopped(ways: tuple[Branch, ...]) -> Exclusion:
     """What a build list comes to of which the toolkit refuses an entry: all who would load something miss it."""
-    return Shut(ways[0]._replace(yes=ways[0].own), ways[-1], Why.STOPPED)
+    return Exclusion(ways[0]._replace(yes=ways[0].own), ways[-1], ExclusionReason.STOPPED)
 
 
 def _hangs(taken: Branch, ways: tuple[Branch, ...], selection: Selection) -> bool:
@@ -145,7 +145,7 @@ def _shut(
     selection: Selection,
     universe: Universe,
     can_run: CanRun,
-) -> Shut | None:
+) -> Exclusion | None:
     asked = [b for b in landing if b.asks]
     landing = asked or landing  # another question may decide first; this one is about those it leaves
     served = [b for b in landing if b.works and b.conditional]
@@ -169,8 +169,14 @@ def _shut(
     if not candidates:
         return None
     nearest = _nearest(candidates, selection, universe)
-    why = Why.UNSUITED if served else Why.REFUSED if gets.effect.refuses and gets.arm != REST else Why.MISSED
-    return Shut(nearest, gets, why, tuple(b for b in candidates if b is not nearest))
+    why = (
+        ExclusionReason.UNSUITED
+        if served
+        else ExclusionReason.REFUSED
+        if gets.effect.refuses and gets.arm != REST
+        else ExclusionReason.MISSED
+    )
+    return Exclusion(nearest, gets, why, tuple(b for b in candidates if b is not nearest))
 
 
 def _best(landing: list[Branch]) -> Branch:
@@ -260,7 +266,9 @@ def is_initial_stretch(mask: int, reached: int, universe: Universe) -> bool:
     return bool(inside) and (not outside or min(outside) > max(inside))
 
 
-def _past_own_arm(ways: tuple[Branch, ...], taken: Branch, selection: Selection, universe: Universe) -> Shut | None:
+def _past_own_arm(
+    ways: tuple[Branch, ...], taken: Branch, selection: Selection, universe: Universe
+) -> Exclusion | None:
     """The two ways of being shut out while an arm that works is taken."""
     for branch in ways:
         if branch.arm == taken.arm or not (branch.works and branch.conditional) or same_result(branch, taken):
@@ -270,15 +278,15 @@ def _past_own_arm(ways: tuple[Branch, ...], taken: Branch, selection: Selection,
         if not narrower or (branch.yes | branch.maybe) & selection.mask:
             continue
         if branch.arm < taken.arm and any(t.major == selection.major for t in universe.members(branch.yes)):
-            return Shut(branch, taken, Why.SIBLING)
+            return Exclusion(branch, taken, ExclusionReason.SIBLING)
         if branch.arm > taken.arm and branch.own & selection.mask and branch.no == universe.device:
-            return Shut(branch, taken, Why.SHADOWED)
+            return Exclusion(branch, taken, ExclusionReason.SHADOWED)
     return None
 
 
 def _passed_by(
     gate: Gate, ways: tuple[Branch, ...], taken: Branch, selection: Selection, universe: Universe
-) -> Shut | None:
+) -> Exclusion | None:
     """The other side of a negated list or window that uses more than this one: what is written first is the fallback.
 
     Its condition holds for older chips than those it leaves out and for others besides, so those are who is meant.
@@ -292,7 +300,7 @@ def _passed_by(
     around = bool(inside and outside) and min(inside) < min(outside) < max(inside)
     if not around or not other.yes & selection.peers & selection.contemporaries or other.maybe & selection.mask:
         return None
-    return Shut(other, taken, Why.NEGATED)
+    return Exclusion(other, taken, ExclusionReason.NEGATED)
 
 
 def _features(gate: Gate, branch: Branch) -> frozenset[str]:
@@ -302,7 +310,7 @@ def _features(gate: Gate, branch: Branch) -> frozenset[str]:
 
 def _misordered(
     gate: Gate, ways: tuple[Branch, ...], taken: Branch, selection: Selection, universe: Universe
-) -> Shut | None:
+) -> Exclusion | None:
     """As text "12.0" stands before "9.0": the target lands with the oldest chips instead of the newest below 10.0."""
     if gate.note("encoding") != "text" or selection.major < _TWO_DIGITS:
         return None
@@ -311,7 +319,7 @@ def _misordered(
         return max((sm for sm in universe.sms(branch.yes) if sm // 10 < _TWO_DIGITS), default=0)
 
     meant = max(ways, key=newest)
-    return Shut(meant, taken, Why.SHADOWED) if meant.works and newest(meant) > newest(taken) else None
+    return Exclusion(meant, taken, ExclusionReason.SHADOWED) if meant.works and newest(meant) > newest(taken) else None
 
 
 def _nearest(candidates: list[Branch], selection: Selection, universe: Universe) -> Branch:

@@ -86,7 +86,8 @@ class _Known:
     @classmethod
     def of(cls, path: str, options: Options, before: _Known | None) -> _Known:
         """The project as it lies on disk now, with the settings in force for it; by what was known `before`."""
-        from archscan import baseline, run
+        from archscan import baseline
+        from archscan.commands import scan as run
 
         began = time.time_ns()
         given = {"target": options.target, "config": options.config, "isolated": options.isolated}

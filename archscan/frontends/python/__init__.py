@@ -12,12 +12,12 @@ from archscan.catalog.types import Catalog
 from archscan.frontends.build.flags import makes_flags
 from archscan.frontends.protocol import Context
 from archscan.frontends.python.gates.builds import build_lists, reached, with_build_lists
+from archscan.frontends.python.gates.collector import GateCollector
 from archscan.frontends.python.gates.effects import forget
-from archscan.frontends.python.gates.module_pass import ModulePass
 from archscan.frontends.python.gates.scripts import NOTHING, made_by, with_made
 from archscan.frontends.python.interpreter.evaluate import Interpreter
 from archscan.frontends.python.interpreter.knowledge import compile_knowledge
-from archscan.frontends.python.interpreter.values import Lanes
+from archscan.frontends.python.interpreter.values import PerTarget
 from archscan.frontends.python.source.modules import Graph, PythonIndex
 from archscan.frontends.python.source.triggers import (
     asks,
@@ -90,7 +90,9 @@ class PythonFrontEnd:
             for name in index.mentions:
                 users.setdefault(name, set()).add(index.path)
         asked = frozenset(name for index in indexes.values() for name in index.asks)
-        interpreter = Interpreter(graph, knowledge, Lanes(context.catalog.universe, _shared_memory(context.catalog)))
+        interpreter = Interpreter(
+            graph, knowledge, PerTarget(context.catalog.universe, _shared_memory(context.catalog))
+        )
         interpreter.asks = asked
         interpreter.classes = frozenset(name for index in indexes.values() for name in index.classes)
         return PythonProject(
@@ -110,7 +112,7 @@ class PythonFrontEnd:
         if len(module.data) != index.size:
             return replace(facts, problems=("changed while it was scanned",), lost=True)
         extra = [name for name in sorted(asked) if is_asked(module.data, name.encode())]
-        gates = ModulePass(project.interpreter, module, project.users, project.recogniser, context.catalog)
+        gates = GateCollector(project.interpreter, module, project.users, project.recogniser, context.catalog)
         found = gates.run(extra) if index.deciding or extra or index.overlong else []
         made = NOTHING
         if index.triggers:

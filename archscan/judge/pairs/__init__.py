@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 from archscan.catalog.types import Catalog
 from archscan.judge.cases import Case
 from archscan.judge.needs.features import Needs, needs_to_open
-from archscan.judge.pairs.halves import Half, Pair, Pairing, Pairs
 from archscan.judge.pairs.launches import helpers, host_layouts, host_predicates, launches
 from archscan.judge.pairs.lists import builds, mentions, sources, tables, unbuilt
 from archscan.judge.pairs.macros import inherited, macros, with_uses
 from archscan.judge.pairs.overlap import launch_attributes, triggers
+from archscan.judge.pairs.related_sites import Counterpart, Pair, Pairing, Pairs
 from archscan.judge.project import Project
 from archscan.model.facts import FileFacts
 from archscan.model.target import Selection
 
-__all__ = ["Half", "Pair", "Pairs", "asking", "pair_up", "with_uses"]
+__all__ = ["Counterpart", "Pair", "Pairs", "asking", "pair_up", "with_uses"]
 
 
 def pair_up(

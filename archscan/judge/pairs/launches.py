@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from archscan.judge.branches import REST
 from archscan.judge.cases import Case
 from archscan.judge.consequences import consequence
-from archscan.judge.pairs.halves import DEVICE, VANISHES, Half, Pair, Pairing, function_of, mismatch
+from archscan.judge.pairs.related_sites import DEVICE, VANISHES, Counterpart, Pair, Pairing, function_of, mismatch
 from archscan.judge.project import Project, names_in
 from archscan.model.facts import FileFacts, LinkKind, Site, SiteKind
 from archscan.model.finding import Consequence
@@ -89,7 +89,7 @@ def _unique(cases: Iterable[Case]) -> list[Case]:
 
 def _launch_mismatch(pairing: Pairing, file: FileFacts, gate: Gate, index: int, case: Case) -> None:
     name, place = pairing.selection.name, gate.place if index == REST else gate.arms[index].place
-    pairing.add(case, Pair(Half.HOST, file.path, place.line, True, f"the host launches it for {name}"))
+    pairing.add(case, Pair(Counterpart.HOST, file.path, place.line, True, f"the host launches it for {name}"))
     related = (Related(case.gate.path, case.place.line, Role.PAIR, f"what it launches shuts {name} out"),)
     if not _joins(pairing, gate, index, related):
         pairing.mismatches.append(mismatch(file, gate, index, place, case, consequence(case), related))
@@ -117,7 +117,7 @@ def helpers(pairing: Pairing) -> None:
         message = f"the kernel is empty for {pairing.selection.name}, and cannot run there"
         for case in cases:
             if _serves(case, lost):
-                pairing.add(case, Pair(Half.KERNEL, path, lost.place.line, False, message, lost))
+                pairing.add(case, Pair(Counterpart.KERNEL, path, lost.place.line, False, message, lost))
 
 
 def _is_empty_kernel(case: Case) -> bool:
@@ -178,7 +178,7 @@ def _predicate_mismatch(pairing: Pairing, case: Case, file: FileFacts, gate: Gat
         return  # nobody that the host shuts out goes another way: the device half knows no such split
     name, place = pairing.selection.name, gate.arms[taken.arm].place
     message = f"the device code takes the other way for {name}"
-    pairing.add(case, Pair(Half.DEVICE, file.path, place.line, True, message))
+    pairing.add(case, Pair(Counterpart.DEVICE, file.path, place.line, True, message))
     related = (Related(case.gate.path, case.place.line, Role.PAIR, f"the host decides otherwise for {name}"),)
     if not _joins(pairing, gate, taken.arm, related):
         pairing.mismatches.append(mismatch(file, gate, taken.arm, place, case, Consequence.WRONG_RESULT, related))
@@ -219,7 +219,7 @@ def _layout_mismatch(pairing: Pairing, case: Case, file: FileFacts, gate: Gate) 
         return
     name, place = pairing.selection.name, gate.arms[taken.arm].place
     message = f"the host sizes the launch as for those that {name} does not go with"
-    pairing.add(case, Pair(Half.DEVICE, file.path, place.line, True, message))
+    pairing.add(case, Pair(Counterpart.DEVICE, file.path, place.line, True, message))
     related = (Related(case.gate.path, case.place.line, Role.PAIR, f"the device code goes the other way for {name}"),)
     if not _joins(pairing, gate, taken.arm, related):
         pairing.mismatches.append(mismatch(file, gate, taken.arm, place, case, Consequence.WRONG_RESULT, related))

@@ -9,7 +9,7 @@ from functools import lru_cache
 from archscan.judge.cases import LISTS, Case
 from archscan.judge.consequences import consequence
 from archscan.judge.intent import is_fence
-from archscan.judge.pairs.halves import Half, Pair, Pairing, mismatch
+from archscan.judge.pairs.related_sites import Counterpart, Pair, Pairing, mismatch
 from archscan.judge.project import names_in
 from archscan.model.facts import FileFacts, LinkKind, Origin
 from archscan.model.finding import Consequence
@@ -33,9 +33,9 @@ def tables(pairing: Pairing) -> None:
             if _functions(check) & reached or _leads_to(check, table):
                 pairing.both(
                     check,
-                    Half.TABLE,
+                    Counterpart.TABLE,
                     table,
-                    Half.CHECK,
+                    Counterpart.CHECK,
                     "the table behind it has no row for the target",
                     "refuses before the table is read",
                 )
@@ -78,9 +78,9 @@ def mentions(pairing: Pairing) -> None:
                 if case is not other and any(_names(case.gate.near, s) for s in symbols):
                     pairing.both(
                         case,
-                        Half.LIST,
+                        Counterpart.LIST,
                         other,
-                        Half.LIST,
+                        Counterpart.LIST,
                         "the list it goes by lacks the target too",
                         "the code behind it lacks the target too",
                     )
@@ -113,7 +113,7 @@ def sources(pairing: Pairing) -> None:
                     pairing.add(
                         case,
                         Pair(
-                            Half.SOURCE,
+                            Counterpart.SOURCE,
                             other.gate.path,
                             other.place.line,
                             False,
@@ -201,7 +201,7 @@ def _source_mismatch(pairing: Pairing, file: FileFacts, gate: Gate, harmed: list
     name = pairing.selection.name
     related = tuple(Related(c.gate.path, c.place.line, Role.PAIR, f"its source shuts {name} out") for c in harmed[:20])
     for case in harmed:
-        pairing.add(case, Pair(Half.BUILD, file.path, gate.place.line, True, f"it is compiled for {name}"))
+        pairing.add(case, Pair(Counterpart.BUILD, file.path, gate.place.line, True, f"it is compiled for {name}"))
     worst = max(harmed, key=lambda c: (consequence(c) is Consequence.SILENT_NOOP, -c.place.line))
     pairing.mismatches.append(mismatch(file, gate, 0, gate.place, worst, consequence(worst), related))
 
@@ -235,21 +235,21 @@ def _builds_pair(pairing: Pairing, shut: Case, listed: Gate, closed: Case | None
     if closed is not None:
         pairing.both(
             shut,
-            Half.BUILD,
+            Counterpart.BUILD,
             closed,
-            Half.BUILD,
+            Counterpart.BUILD,
             f"the list of {called} lacks the target too",
             "the ahead-of-time build leaves it out too",
         )
     else:
         message = f"the list of {called} admits the target"
-        pairing.add(shut, Pair(Half.BUILD, listed.path, listed.place.line, True, message))
+        pairing.add(shut, Pair(Counterpart.BUILD, listed.path, listed.place.line, True, message))
 
 
 def _builds_mismatch(pairing: Pairing, file: FileFacts, gate: Gate, index: int, closed: Case, called: str) -> None:
     related = (Related(closed.gate.path, closed.place.line, Role.PAIR, f"the list of {called} lacks the target"),)
     pairing.add(
-        closed, Pair(Half.BUILD, file.path, gate.arms[index].place.line, True, f"asks to build {called} for it")
+        closed, Pair(Counterpart.BUILD, file.path, gate.arms[index].place.line, True, f"asks to build {called} for it")
     )
     pairing.mismatches.append(
         mismatch(file, gate, index, gate.arms[index].place, closed, Consequence.COMPILE_ERROR, related)

@@ -9,7 +9,7 @@ from archscan.judge.branches import REST
 from archscan.judge.cases import Case, defined
 from archscan.judge.consequences import consequence
 from archscan.judge.needs.features import Needs, needs_to_open
-from archscan.judge.pairs.halves import Half, Pair, Pairing, Pairs
+from archscan.judge.pairs.related_sites import Counterpart, Pair, Pairing, Pairs
 from archscan.model.finding import Consequence
 from archscan.model.gate import Does, Kind, Layer
 
@@ -63,17 +63,17 @@ def _tie(case: Case, definition: Case, macro: str, message: str, pairing: Pairin
     use = _behind(case, macro, pairing)
     if use is case:
         path, line = definition.gate.path, definition.place.line
-        pairing.add(case, Pair(Half.DEFINITION, path, line, False, message, definition))
-    pairing.add(definition, Pair(Half.USE, case.gate.path, case.place.line, False, f"tests {macro}", use))
+        pairing.add(case, Pair(Counterpart.DEFINITION, path, line, False, message, definition))
+    pairing.add(definition, Pair(Counterpart.USE, case.gate.path, case.place.line, False, f"tests {macro}", use))
 
 
 def inherited(pairing: Pairing) -> None:
     """The other half of what tests a macro is that of its definition: a launch attribute goes with both."""
     for case in pairing.shut:
         for use in tuple(pairing.pairs.get(id(case), {}).values()):
-            if use.half is Half.USE and use.shares is not None:
+            if use.half is Counterpart.USE and use.shares is not None:
                 for pair in tuple(pairing.pairs.get(id(use.shares), {}).values()):
-                    if pair.half is Half.LAUNCH_ATTRIBUTE:
+                    if pair.half is Counterpart.LAUNCH_ATTRIBUTE:
                         pairing.add(case, pair)
 
 
@@ -94,7 +94,7 @@ def with_uses(case: Case, pairs: Pairs) -> Case:
     """
     uses = _uses(case, pairs)
     if case.gate.kind is not Kind.MACRO_DEFINITION and not uses:
-        definitions = [p.shares for p in pairs.of(case) if p.half is Half.DEFINITION and p.shares is not None]
+        definitions = [p.shares for p in pairs.of(case) if p.half is Counterpart.DEFINITION and p.shares is not None]
         helps = _is_part(case) and any(_is_switch(_uses(d, pairs)) for d in definitions)
         return case._replace(consequence=Consequence.SLOW_FALLBACK.value) if helps else case
     if not uses:
@@ -106,7 +106,7 @@ def with_uses(case: Case, pairs: Pairs) -> Case:
 
 
 def _uses(definition: Case, pairs: Pairs) -> list[Case]:
-    return [p.shares for p in pairs.of(definition) if p.half is Half.USE and p.shares is not None]
+    return [p.shares for p in pairs.of(definition) if p.half is Counterpart.USE and p.shares is not None]
 
 
 def _is_switch(uses: list[Case]) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from archscan.judge.cases import Case, site_gate
 from archscan.judge.consequences import overlaps_nothing
-from archscan.judge.pairs.halves import DEVICE, VANISHES, Half, Pair, Pairing, function_of, mismatch
+from archscan.judge.pairs.related_sites import DEVICE, VANISHES, Counterpart, Pair, Pairing, function_of, mismatch
 from archscan.judge.project import Project, names_in
 from archscan.model.facts import FileFacts, Origin, Site, SiteKind
 from archscan.model.finding import Consequence
@@ -89,7 +89,7 @@ def _attribute_mismatch(
     place = decider.gate.place if decider else site.place
     for wait in shut:
         message = f"sets the launch attribute also for {name}"
-        pairing.add(wait, Pair(Half.LAUNCH_ATTRIBUTE, file.path, place.line, True, message))
+        pairing.add(wait, Pair(Counterpart.LAUNCH_ATTRIBUTE, file.path, place.line, True, message))
     related = tuple(Related(w.gate.path, w.place.line, Role.PAIR, f"the wait is compiled out for {name}") for w in shut)
     gate = decider.gate if decider else site_gate(file, site, Kind.FLAG, site.truth, Layer.HOST)
     return mismatch(file, gate, 0, place, shut[0], Consequence.RACE, related)
@@ -104,13 +104,13 @@ def triggers(pairing: Pairing) -> None:
         for trigger in near:
             pairing.both(
                 trigger,
-                Half.WAIT,
+                Counterpart.WAIT,
                 wait,
-                Half.TRIGGER,
+                Counterpart.TRIGGER,
                 "the wait is compiled out too: open both",
                 "the trigger is compiled out too",
             )
-        if not any(p.half is Half.LAUNCH_ATTRIBUTE for p in pairing.pairs[id(wait)].values()):
+        if not any(p.half is Counterpart.LAUNCH_ATTRIBUTE for p in pairing.pairs[id(wait)].values()):
             _live_triggers(pairing, wait)
 
 
@@ -136,7 +136,7 @@ def _live_triggers(pairing: Pairing, wait: Case) -> None:
             continue  # it goes with the wait
         if site.kind is SiteKind.PDL_TRIGGER and site.truth.yes & pairing.selection.mask:
             message = f"lets the next kernel start early on {name}"
-            pairing.add(wait, Pair(Half.TRIGGER, wait.gate.path, site.place.line, True, message))
+            pairing.add(wait, Pair(Counterpart.TRIGGER, wait.gate.path, site.place.line, True, message))
             related = (Related(wait.gate.path, wait.place.line, Role.PAIR, f"the wait is compiled out for {name}"),)
             gate = site_gate(wait.file, site, Kind.FLAG, site.truth, Layer.DEVICE)
             pairing.mismatches.append(mismatch(wait.file, gate, 0, site.place, wait, Consequence.RACE, related))

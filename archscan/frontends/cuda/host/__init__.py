@@ -13,8 +13,8 @@ from archscan.frontends.cuda.host.indexing import HostIndex, indexed, vocabulary
 from archscan.frontends.cuda.host.linking import HostProject, linked
 from archscan.frontends.cuda.host.reach import Reached
 from archscan.frontends.cuda.includes import Includes
-from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.cuda.memory import Linking
+from archscan.frontends.cuda.presence import PresenceMap
 from archscan.frontends.cuda.seen import Seen
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Source
@@ -47,7 +47,7 @@ def host_link(
     return linked(indexes, context, includes, seen, linking)
 
 
-def host_gates(index: HostIndex, project: HostProject, liveness: Liveness, context: Context) -> HostFacts:
+def host_gates(index: HostIndex, project: HostProject, liveness: PresenceMap, context: Context) -> HostFacts:
     """The gates and sites of one file; `liveness` is the truth of the #if regions around a byte offset."""
     return host_facts(index, project, liveness, context)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from zlib import crc32
 
-from archscan.frontends.cuda.host.names import asks_for_attribute, asks_for_chip, seed_of, stems
+from archscan.frontends.cuda.host.naming_conventions import asks_for_attribute, asks_for_chip, convention_of, stems
 
 _IN_NAMES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 _SPACED = bytes(c if c in _IN_NAMES else 0x20 for c in range(256))
@@ -83,11 +83,11 @@ def _stem() -> re.Pattern[str]:
 
 
 def _is_value_name(name: str) -> bool:
-    return seed_of(name) is not None or asks_for_attribute(name)
+    return convention_of(name) is not None or asks_for_attribute(name)
 
 
 def _is_call_name(name: str) -> bool:
-    return seed_of(name, call=True) is not None or asks_for_chip(name)
+    return convention_of(name, call=True) is not None or asks_for_chip(name)
 
 
 def is_known(name: str) -> bool:

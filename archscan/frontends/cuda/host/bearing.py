@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from archscan.frontends.cuda.host.filling import ATTRIBUTE
-from archscan.frontends.cuda.host.names import seed_of
-from archscan.frontends.cuda.host.project import Names
+from archscan.frontends.cuda.host.naming_conventions import convention_of
+from archscan.frontends.cuda.host.out_parameters import ATTRIBUTE
+from archscan.frontends.cuda.host.project import SymbolTable
 from archscan.frontends.cuda.host.syntax import Assign, Directive, Expr, Function, Guard, Op, Switch
 from archscan.frontends.cuda.host.traversal import own_expressions, parts, statements
 
 _LIST = "{}"  # stands for a list in braces: a capability may be looked up in it
 
 
-def bearing(names: Names, members: Iterable[str] = ()) -> frozenset[str]:
+def bearing(names: SymbolTable, members: Iterable[str] = ()) -> frozenset[str]:
     """The functions, constants and aliases whose value may depend on the architecture, or be a list, by name.
 
     Whoever mentions a name that stands for a capability, or one of these, is one of them: what is not surely hangs on
@@ -25,7 +25,7 @@ def bearing(names: Names, members: Iterable[str] = ()) -> frozenset[str]:
             users.setdefault(word, set()).add(name)
     seeds = {*members, "__CUDA_ARCH__", _LIST, *ATTRIBUTE}
     found: set[str] = set()
-    queue = [word for word in users if word in seeds or seed_of(word) or seed_of(word, True)]
+    queue = [word for word in users if word in seeds or convention_of(word) or convention_of(word, True)]
     for word in queue:
         fresh = users.get(word, set()) - found
         found |= fresh
@@ -33,7 +33,7 @@ def bearing(names: Names, members: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(found)
 
 
-def _mentioned(names: Names) -> Iterator[tuple[str, set[str]]]:
+def _mentioned(names: SymbolTable) -> Iterator[tuple[str, set[str]]]:
     """Each function, constant and alias with the names that it mentions."""
     for name, functions in names.functions.items():
         for defined in functions:

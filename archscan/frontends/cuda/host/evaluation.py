@@ -6,20 +6,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from archscan.frontends.cuda.host import values
-from archscan.frontends.cuda.host.names import Seed, carries_capability, has_version, is_of_version, seed_of, words
+from archscan.frontends.cuda.host.naming_conventions import (
+    Seed,
+    carries_capability,
+    convention_of,
+    has_version,
+    is_of_version,
+    words,
+)
 from archscan.frontends.cuda.host.project import Defined, DefinedConstant
 from archscan.frontends.cuda.host.syntax import BOOLEAN, Expr, Function, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import parts, statements
-from archscan.frontends.cuda.host.truths import Scope, Truths
+from archscan.frontends.cuda.host.truths import ConditionEvaluator, Scope
 from archscan.frontends.cuda.host.types import DEPTH, SAME, member_of_type, same_type
 from archscan.frontends.cuda.host.values import (
     Assumption,
-    Basis,
+    ConditionResult,
     Listing,
     Origin,
     Payload,
+    Provenance,
     Value,
-    Verdict,
     constant,
     mapped,
     merged,
@@ -43,7 +50,7 @@ _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
 
 
 @dataclass
-class Evaluator(Truths):
+class Evaluator(ConditionEvaluator):
     """Evaluates against one project; the memo holds constants, which are the same everywhere."""
 
     members: Mapping[str, Value] = field(default_factory=dict)
@@ -84,7 +91,7 @@ class Evaluator(Truths):
             case Op.GROUP:
                 listed = self._tuple(expr.args, scope)
                 listing = Listing(scope.path, expr.place, expr.text)
-                return listed.based(Basis(listings=frozenset({listing}))) if len(expr.args) > 1 else listed
+                return listed.based(Provenance(listings=frozenset({listing}))) if len(expr.args) > 1 else listed
             case Op.CHOICE:
                 return self._choice(expr, scope)
             case Op.UNARY | Op.BINARY:
@@ -124,15 +131,15 @@ class Evaluator(Truths):
         if template or expr.targs:
             return unknown(name)
         if expr.scope:  # a member of a type says what the type is for, not what runs
-            return unknown(expr.text, arch=seed_of(name) is not None)
+            return unknown(expr.text, arch=convention_of(name) is not None)
         versioned = scope.function is not None and is_of_version(scope.function.name)
-        if versioned and seed_of(name) in (Seed.MAJOR, Seed.MINOR):
+        if versioned and convention_of(name) in (Seed.MAJOR, Seed.MINOR):
             return unknown(expr.text)
         return self.seeded(name, expr.text)
 
     def seeded(self, name: str, text: str, call: bool = False) -> Value:
         """What a name that nobody has given a value stands for."""
-        match seed_of(name, call):
+        match convention_of(name, call):
             case Seed.CAPABILITY:
                 return values.capability(self.universe)
             case Seed.MAJOR:
@@ -161,12 +168,12 @@ class Evaluator(Truths):
         conds = self._exclusive(guards)
         asked = [guard.basis for guard in guards if conds]
         arch, compiled = any(one.arch for one in asked), any(one.compiled for one in asked)
-        basis = first.basis | Basis(arch=arch, compiled=compiled)
+        basis = first.basis | Provenance(arch=arch, compiled=compiled)
         conds = conds or alternatives(f"{expr.text} of {places}", len(live), device, (expr.text,))
         cases = ((p, both(m, cond)) for (_, r), cond in zip(live, conds, strict=True) for p, m in r.cases)
         return Value(merged(cases), basis)
 
-    def _exclusive(self, guards: list[Verdict]) -> list[Cond]:
+    def _exclusive(self, guards: list[ConditionResult]) -> list[Cond]:
         """Where each definition is live, if just one is always; else nothing."""
         conds = [guard.when for guard in guards]
         whole: Cond = 0
@@ -188,10 +195,10 @@ class Evaluator(Truths):
             live = self.guarded(item.guards, inner)
             found = self.value(item.value, inner)
             if live.assumed.no == self.universe.device and live.assumed.yes == 0:
-                self.memo[key] = Value((), Basis(frozenset({"#dead"})))
+                self.memo[key] = Value((), Provenance(frozenset({"#dead"})))
             elif item.value.op is not Op.NUMBER and found.basis.arch:
                 origin = Origin(defined.path, item.place.line, item.name)
-                self.memo[key] = found.based(Basis(origins=frozenset({origin})))
+                self.memo[key] = found.based(Provenance(origins=frozenset({origin})))
             else:
                 self.memo[key] = found
         result = self.memo[key]
@@ -272,7 +279,7 @@ class Evaluator(Truths):
                 return unknown(expr.text)
             found = operate(expr.name, args[0], args[1])
             if found is not None and (found.cases or not found.basis.arch):
-                return found if found.cases else replace(found, basis=found.basis | Basis(frozenset({expr.text})))
+                return found if found.cases else replace(found, basis=found.basis | Provenance(frozenset({expr.text})))
             return self._incomparable(expr, args, scope)
         if expr.name == "-":
             return mapped(args[0], lambda p: -p if isinstance(p, int) else None)
@@ -360,7 +367,7 @@ class Evaluator(Truths):
         found = self._held(container, asked[0], scope) if len(asked) == 1 else None
         return mapped(found, lambda p: int(not p)) if found and expr.name == "none_of" else found
 
-    def row(self, expr: Expr, scope: Scope) -> Verdict | None:
+    def row(self, expr: Expr, scope: Scope) -> ConditionResult | None:
         """Where `table.at(sm)` has a row; None for anything else."""
         owner = expr.args[-1] if expr.args else None
         if expr.op is not Op.CALL or expr.name != "at" or len(expr.args) != 2 or owner is None or owner.name != "owner":
@@ -388,7 +395,7 @@ class Evaluator(Truths):
             return None
         same = atom(f"{expr.text} == {args[0].text}", "expr", place=(scope.path, expr.place.start))
         cases = ((p, both(m, asked(same, EVERY))) for p, m in given.cases)
-        return Value(merged(cases), given.basis | Basis(supposed=(Assumption(same, True),)))
+        return Value(merged(cases), given.basis | Provenance(supposed=(Assumption(same, True),)))
 
     def _helper(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
         if scope.depth >= DEPTH:
@@ -423,7 +430,7 @@ class Evaluator(Truths):
         if any(r.cases != first.cases for r in results[1:]):
             return unknown(expr.text, arch=True)
         origins = frozenset(Origin(d.path, deciding_line(d.function), d.function.name) for d in found[:1])
-        return first.based(Basis(origins=origins))
+        return first.based(Provenance(origins=origins))
 
     def _may_bear(
         self,
@@ -538,7 +545,7 @@ def _joined(left: Payload, right: Payload) -> Payload | None:
     return (*left, *right) if isinstance(left, tuple) and isinstance(right, tuple) else None
 
 
-def chosen(condition: Verdict, yes: Value, no: Value) -> Value:
+def chosen(condition: ConditionResult, yes: Value, no: Value) -> Value:
     """`condition ? yes : no`; a condition that is no matter of the architecture is supposed to choose what is one."""
     if condition.basis.arch or surely(condition.when) or condition.among & ~possibly(condition.when):
         return selected(condition, yes, no)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from archscan.frontends.cuda.host.evaluation import Evaluator, chosen, is_boolean
-from archscan.frontends.cuda.host.filling import ATTRIBUTE, filled, only, pointee
-from archscan.frontends.cuda.host.names import is_of_version, seed_of
+from archscan.frontends.cuda.host.naming_conventions import convention_of, is_of_version
+from archscan.frontends.cuda.host.out_parameters import ATTRIBUTE, filled, only, pointee
 from archscan.frontends.cuda.host.project import Defined
 from archscan.frontends.cuda.host.syntax import (
     Assign,
@@ -36,11 +36,11 @@ from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.types import DEPTH
 from archscan.frontends.cuda.host.values import (
     NO_BASIS,
-    Basis,
+    ConditionResult,
     Origin,
     Payload,
+    Provenance,
     Value,
-    Verdict,
     major,
     merged,
     minor,
@@ -60,21 +60,25 @@ class Recorder(Protocol):
         """Functions whose truth some condition asks for: it is a gate there, not where they return it."""
         ...
 
-    def branch(self, branch: Branch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
+    def branch(
+        self, branch: Branch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
+    ) -> None: ...
 
-    def switch(self, switch: Switch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
+    def switch(
+        self, switch: Switch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
+    ) -> None: ...
 
-    def check(self, check: Check, scope: Scope, live: Verdict) -> None: ...
+    def check(self, check: Check, scope: Scope, live: ConditionResult) -> None: ...
 
-    def assigned(self, assign: Assign, scope: Scope, live: Verdict) -> None: ...
+    def assigned(self, assign: Assign, scope: Scope, live: ConditionResult) -> None: ...
 
-    def returned(self, statement: Return, scope: Scope, live: Verdict) -> None: ...
+    def returned(self, statement: Return, scope: Scope, live: ConditionResult) -> None: ...
 
-    def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None: ...
+    def expression(self, expr: Expr, scope: Scope, live: ConditionResult) -> None: ...
 
 
 @dataclass
-class Flow:
+class Interpreter:
     """One walk through one function."""
 
     evaluator: Evaluator
@@ -83,23 +87,23 @@ class Flow:
     depth: int = 0
     recorder: Recorder | None = None
     env: dict[str, Value] = field(default_factory=dict)
-    returns: list[tuple[Verdict, Value]] = field(default_factory=list)
+    returns: list[tuple[ConditionResult, Value]] = field(default_factory=list)
     weak: int = 0  # how many conditions that are no matter of the architecture stand around
     nesting: int = 0
     types: Mapping[str, Expr] = field(default_factory=dict)  # template parameters bound to types
     refused: int = 0  # the targets that a check above has turned away
     is_asked: bool = False  # in a lambda whose truth some condition asks for
-    _live: Verdict | None = None
+    _live: ConditionResult | None = None
 
     @property
-    def live(self) -> Verdict:
+    def live(self) -> ConditionResult:
         """Where control is."""
         if self._live is None:
             self._live = self.evaluator.always()
         return self._live
 
     @live.setter
-    def live(self, value: Verdict) -> None:
+    def live(self, value: ConditionResult) -> None:
         self._live = value
 
     @property
@@ -186,7 +190,7 @@ class Flow:
         elif statement.word != "break":
             self.live = self._nowhere()
 
-    def _nowhere(self) -> Verdict:
+    def _nowhere(self) -> ConditionResult:
         return self.evaluator.never()
 
     # values
@@ -223,7 +227,7 @@ class Flow:
             or "." in statement.targets[0]
         ):
             return value
-        return value.based(Basis(origins=frozenset({Origin(self.path, expr.place.line, statement.targets[0])})))
+        return value.based(Provenance(origins=frozenset({Origin(self.path, expr.place.line, statement.targets[0])})))
 
     def _effects(self, expr: Expr, quiet: bool = False) -> None:
         """What calls inside an expression write through pointers; lambdas are walked where they stand."""
@@ -257,7 +261,7 @@ class Flow:
                 by_pointer = arg.op is Op.UNARY and arg.name == "&"
                 if by_pointer and is_of_version(call.name):
                     self.env[name] = unknown(name)
-                elif held and not held.basis.arch and (by_pointer or seed_of(name)):
+                elif held and not held.basis.arch and (by_pointer or convention_of(name)):
                     del self.env[name]
 
     def _filled(self, call: Expr) -> dict[int, Value]:
@@ -267,7 +271,7 @@ class Flow:
         )
         if defined is None or self.depth >= DEPTH or not (positions := filled(defined.function)):
             return {}
-        inner = Flow(self.evaluator, defined.path, defined.function, self.depth + 1)
+        inner = Interpreter(self.evaluator, defined.path, defined.function, self.depth + 1)
         inner.run(defined.function.body)
         found: dict[int, Value] = {}
         for position in positions:
@@ -278,7 +282,7 @@ class Flow:
         return found
 
     def _lambda(self, call: Expr) -> None:
-        inner = Flow(self.evaluator, self.path, self.function, self.depth, self.recorder, dict(self.env))
+        inner = Interpreter(self.evaluator, self.path, self.function, self.depth, self.recorder, dict(self.env))
         inner.nesting, inner.live, inner.types = self.nesting + 1, self.live, self.types
         inner.is_asked = self.recorder is not None and call.scope in self.recorder.predicates
         inner.run(call.body or ())
@@ -314,15 +318,19 @@ class Flow:
         self._merge(ends)
 
     def _joined(
-        self, ends: list[Verdict], remaining: Verdict, conditions: tuple[Verdict, ...], before: Verdict
-    ) -> Verdict:
+        self,
+        ends: list[ConditionResult],
+        remaining: ConditionResult,
+        conditions: tuple[ConditionResult, ...],
+        before: ConditionResult,
+    ) -> ConditionResult:
         if all(not c.basis.arch for c in conditions):
             return before if any(v.when != 0 for v in (remaining, *ends)) else self._nowhere()
         return _based_on(before, [remaining, *ends])
 
     def _inside(
-        self, body: Block, live: Verdict, condition: Verdict | None, braces: bool = True
-    ) -> tuple[Verdict, dict[str, Value]]:
+        self, body: Block, live: ConditionResult, condition: ConditionResult | None, braces: bool = True
+    ) -> tuple[ConditionResult, dict[str, Value]]:
         """Where control comes out of a body and what names hold then; those declared within `braces` end there."""
         saved_env, saved_live, saved_refused = self.env, self.live, self.refused
         self.env, self.live = dict(saved_env), live
@@ -360,7 +368,7 @@ class Flow:
             self.recorder.switch(switch, conditions, self.scope, self.live)
         before = self.live
         ends: list[_End] = []
-        after: Verdict = before
+        after: ConditionResult = before
         for case, condition in zip(switch.cases, conditions, strict=True):
             taken = before & condition if condition.basis.arch else _softened(before, condition)
             live, env = self._inside(case.body, taken, condition)
@@ -376,7 +384,7 @@ class Flow:
         asked = (operate("==", subject, self.evaluator.value(label, self.scope)) for label in labels)
         return any(equal is not None and equal.cases for equal in asked)
 
-    def _case_condition(self, switch: Switch, case: Case, subject: Value) -> Verdict:
+    def _case_condition(self, switch: Switch, case: Case, subject: Value) -> ConditionResult:
         entered = self._labelled(case.entered, subject)
         if not case.default:
             result = self._labelled(case.labels, subject) | entered
@@ -389,7 +397,7 @@ class Flow:
         result = result | entered
         return result.untold()
 
-    def _labelled(self, labels: tuple[Expr, ...], subject: Value) -> Verdict:
+    def _labelled(self, labels: tuple[Expr, ...], subject: Value) -> ConditionResult:
         """Where the subject is one of the labels."""
         result = replace(self.evaluator.never(), basis=subject.basis)
         for label in labels:
@@ -443,31 +451,33 @@ class Flow:
         verdict = ~self.evaluator.condition(check.condition, self.scope, negated=True, refusing=True)
         if verdict.basis.arch and check.macro != "assert":
             self.refused |= verdict.truth.no & self.live.reached
-            self.live = self.live & Verdict(verdict.when, verdict.among)
+            self.live = self.live & ConditionResult(verdict.when, verdict.among)
 
 
-_End = tuple[Verdict, Verdict, dict[str, Value]]  # of an arm: its condition, where control comes out, what names hold
+_End = tuple[
+    ConditionResult, ConditionResult, dict[str, Value]
+]  # of an arm: its condition, where control comes out, what names hold
 
 
-def _not_taken(condition: Verdict) -> Verdict:
+def _not_taken(condition: ConditionResult) -> ConditionResult:
     """Where control goes past an arm: only what surely takes it is kept out."""
-    return ~Verdict(condition.when, condition.among)
+    return ~ConditionResult(condition.when, condition.among)
 
 
-def _based_on(before: Verdict, ends: Sequence[Verdict]) -> Verdict:
+def _based_on(before: ConditionResult, ends: Sequence[ConditionResult]) -> ConditionResult:
     """Where control is after several ends; nothing more is told of what is supposed than before."""
     result = ends[0]
     for end in ends[1:]:
         result = result | end
-    return Verdict(result.when, result.among, before.basis)
+    return ConditionResult(result.when, result.among, before.basis)
 
 
-def _softened(live: Verdict, condition: Verdict | None) -> Verdict:
+def _softened(live: ConditionResult, condition: ConditionResult | None) -> ConditionResult:
     """Control inside an arm whose condition is no matter of the architecture: it is supposed to hold there."""
     if condition is None or surely(condition.when):
         return live
-    inside = Verdict(condition.when, condition.among).settled()
-    return Verdict(both(live.when, condition.when), live.among, inside.basis | live.basis)
+    inside = ConditionResult(condition.when, condition.among).settled()
+    return ConditionResult(both(live.when, condition.when), live.among, inside.basis | live.basis)
 
 
 def calls_in(expr: Expr) -> Iterator[Expr]:
@@ -489,11 +499,11 @@ def returned(
     """What a function returns: per target the value of the return that is reached."""
     function = defined.function
     env = {**outer, **{p: v for p, v in zip(function.parameters, args, strict=False) if p and _passed(p, v)}}
-    flow = Flow(evaluator, defined.path, function, scope.depth + 1, None, env, types=types or {})
+    flow = Interpreter(evaluator, defined.path, function, scope.depth + 1, None, env, types=types or {})
     flow.run(function.body)
     cases: list[tuple[Payload, Cond]] = []
     taken: Cond = 0
-    basis = Basis()
+    basis = Provenance()
     for live, value in flow.returns:
         here = without(live.when, taken)
         cases += [(p, both(m, here)) for p, m in value.cases]
@@ -506,10 +516,12 @@ def returned(
 
 def _passed(parameter: str, value: Value) -> bool:
     """An argument of unknown value says less than the parameter's own name."""
-    return bool(value.cases) or seed_of(parameter) is None or value.basis.arch
+    return bool(value.cases) or convention_of(parameter) is None or value.basis.arch
 
 
-def option_verdicts(options: tuple[Option, ...], conditions: tuple[Verdict, ...]) -> list[Verdict | None]:
+def option_verdicts(
+    options: tuple[Option, ...], conditions: tuple[ConditionResult, ...]
+) -> list[ConditionResult | None]:
     """The conditions in arm order, None for else."""
     rest = iter(conditions)
     return [next(rest) if option.condition else None for option in options]

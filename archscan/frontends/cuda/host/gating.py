@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from archscan.analysis.decisions import About, listed, serving
 from archscan.frontends.cuda.host.evaluation import Evaluator
-from archscan.frontends.cuda.host.flow import Flow
+from archscan.frontends.cuda.host.flow import Interpreter
 from archscan.frontends.cuda.host.indexing import HostIndex, recogniser_of, vocabulary_of
 from archscan.frontends.cuda.host.linking import HostProject, TemplateTest
 from archscan.frontends.cuda.host.recording import GateRecorder
@@ -15,8 +15,8 @@ from archscan.frontends.cuda.host.sites import RawSite
 from archscan.frontends.cuda.host.syntax import Alias, Expr
 from archscan.frontends.cuda.host.traversal import parts
 from archscan.frontends.cuda.host.truths import Scope
-from archscan.frontends.cuda.host.values import Value, Verdict, merged, operate
-from archscan.frontends.cuda.liveness import Liveness
+from archscan.frontends.cuda.host.values import ConditionResult, Value, merged, operate
+from archscan.frontends.cuda.presence import PresenceMap
 from archscan.frontends.protocol import Context
 from archscan.model.condition import both, surely
 from archscan.model.facts import Site, SiteKind, Undecided
@@ -44,7 +44,7 @@ class HostFacts:
     undecided: tuple[Undecided, ...] = ()
 
 
-def host_facts(index: HostIndex, project: HostProject, liveness: Liveness, context: Context) -> HostFacts:
+def host_facts(index: HostIndex, project: HostProject, liveness: PresenceMap, context: Context) -> HostFacts:
     """The gates, sites and undecided conditions of one file."""
     universe = context.catalog.universe
     index = project.again.get(index.path, index)
@@ -57,7 +57,7 @@ def host_facts(index: HostIndex, project: HostProject, liveness: Liveness, conte
         if function.is_lambda:
             continue
         evaluator.steps = 0
-        Flow(evaluator, index.path, function, recorder=recorder).run(function.body)
+        Interpreter(evaluator, index.path, function, recorder=recorder).run(function.body)
         if evaluator.is_exhausted:
             reason = "the function holds more conditions than are evaluated; those at its end were left out"
             recorder.undecided.append(Undecided(function.place.line, function.name, reason))
@@ -115,7 +115,12 @@ def _window(index: HostIndex, alias: Alias, test: TemplateTest, evaluator: Evalu
 
 
 def _made(
-    index: HostIndex, test: TemplateTest, verdict: Verdict, place: Place, condition: str, symbols: tuple[str, ...]
+    index: HostIndex,
+    test: TemplateTest,
+    verdict: ConditionResult,
+    place: Place,
+    condition: str,
+    symbols: tuple[str, ...],
 ) -> Gate | None:
     if not verdict.basis.arch or not (verdict.truth.yes | verdict.truth.no):
         return None
@@ -176,7 +181,7 @@ class _Features:
 # sites
 
 
-def _sites(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: Liveness) -> Iterator[Site]:
+def _sites(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: PresenceMap) -> Iterator[Site]:
     truth = liveness.at(raw.place.start)
     universe = recorder.evaluator.universe
     if raw.kind in _HOST_SITES:
@@ -204,7 +209,7 @@ def _in_force(raw: RawSite, recorder: GateRecorder) -> Truth:
     return result
 
 
-def _size(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: Liveness) -> Value:
+def _size(raw: RawSite, index: HostIndex, recorder: GateRecorder, liveness: PresenceMap) -> Value:
     """The product of the sizes, per target: a macro may have another value on each."""
     evaluator = recorder.evaluator
     device = evaluator.universe.device

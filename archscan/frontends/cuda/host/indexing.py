@@ -12,7 +12,7 @@ from archscan.frontends.cuda.host.calls import Functions, Vocabulary, functions
 from archscan.frontends.cuda.host.dynamic import DYNAMIC
 from archscan.frontends.cuda.host.lowering import Lowering
 from archscan.frontends.cuda.host.sites import RawSite, raw_sites
-from archscan.frontends.cuda.host.summaries import Summariser
+from archscan.frontends.cuda.host.summaries import EffectClassifier
 from archscan.frontends.cuda.host.syntax import Unit
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Origin, Source
@@ -49,7 +49,7 @@ class _Tools:
     """What is made once per catalog."""
 
     recogniser: Recogniser
-    summariser: Summariser
+    summariser: EffectClassifier
     vocabulary: Vocabulary
 
 
@@ -71,7 +71,7 @@ class _Key:
 @lru_cache(maxsize=4)
 def _tools(key: _Key) -> _Tools:
     recogniser = Recogniser(key.catalog)
-    return _Tools(recogniser, Summariser(recogniser.in_code), Vocabulary(key.catalog, recogniser.in_code))
+    return _Tools(recogniser, EffectClassifier(recogniser.in_code), Vocabulary(key.catalog, recogniser.in_code))
 
 
 def vocabulary_of(context: Context) -> Vocabulary:
@@ -110,7 +110,7 @@ def read_again(index: HostIndex, helpers: frozenset[str], context: Context) -> H
 
 
 def reduced(
-    data: bytes, words: frozenset[bytes], summariser: Summariser, helpers: frozenset[str] = frozenset()
+    data: bytes, words: frozenset[bytes], summariser: EffectClassifier, helpers: frozenset[str] = frozenset()
 ) -> Unit:
     """The parts of a file that may ask for the architecture, in the small syntax."""
     units = [

@@ -9,16 +9,16 @@ from typing import Any
 from archscan.frontends.cuda.host.asking import SHORTEST, fingerprint, is_known
 from archscan.frontends.cuda.host.bearing import bearing
 from archscan.frontends.cuda.host.evaluation import Evaluator
-from archscan.frontends.cuda.host.flow import Flow
+from archscan.frontends.cuda.host.flow import Interpreter
 from archscan.frontends.cuda.host.indexing import HostIndex, read_again
 from archscan.frontends.cuda.host.lowering import answers
-from archscan.frontends.cuda.host.names import is_member
-from archscan.frontends.cuda.host.project import Names, grouped_constants, grouped_functions
+from archscan.frontends.cuda.host.naming_conventions import is_member
+from archscan.frontends.cuda.host.project import SymbolTable, grouped_constants, grouped_functions
 from archscan.frontends.cuda.host.reach import Callables
 from archscan.frontends.cuda.host.syntax import Alias, Assign, Branch, Check, Expr, Function, Op, Option, Return, Switch
 from archscan.frontends.cuda.host.traversal import deciding, may_answer, parts, statements
 from archscan.frontends.cuda.host.truths import Scope
-from archscan.frontends.cuda.host.values import NO_BASIS, Value, Verdict
+from archscan.frontends.cuda.host.values import NO_BASIS, ConditionResult, Value
 from archscan.frontends.cuda.includes import Includes
 from archscan.frontends.cuda.memory import Linking
 from archscan.frontends.cuda.seen import Noted, Seen
@@ -48,7 +48,7 @@ class TemplateTest:
 class HostProject:
     """The linked project."""
 
-    names: Names
+    names: SymbolTable
     members: Mapping[str, Value]
     predicates: frozenset[str]  # functions whose truth decides something somewhere
     tests: tuple[TemplateTest, ...]
@@ -134,7 +134,9 @@ def _again(index: HostIndex, helpers: frozenset[str], context: Context, linking:
     return found
 
 
-def _helpers(ordered: list[HostIndex], names: Names, evaluator: Evaluator, known: frozenset[str]) -> frozenset[str]:
+def _helpers(
+    ordered: list[HostIndex], names: SymbolTable, evaluator: Evaluator, known: frozenset[str]
+) -> frozenset[str]:
     """The functions and constants that answer for the architecture although their names do not say so.
 
     Those that are `known` to are not asked again.
@@ -143,7 +145,7 @@ def _helpers(ordered: list[HostIndex], names: Names, evaluator: Evaluator, known
     return known.union(name for name in (*_answering(names, evaluator, known), *chosen) if not is_known(name))
 
 
-def _answering(names: Names, evaluator: Evaluator, known: frozenset[str]) -> Iterator[str]:
+def _answering(names: SymbolTable, evaluator: Evaluator, known: frozenset[str]) -> Iterator[str]:
     """The host functions whose answer depends on the architecture, if their name says which function is meant.
 
     What `__CUDA_ARCH__` decides inside a function of the device is a gate there, not where it is called.
@@ -180,7 +182,7 @@ def _compiled(ordered: list[HostIndex]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _names(ordered: list[HostIndex], context: Context) -> Names:
+def _names(ordered: list[HostIndex], context: Context) -> SymbolTable:
     aliases: dict[str, tuple[Alias, ...]] = {}
     templates: dict[str, tuple[str, ...]] = {}
     for index in ordered:
@@ -190,7 +192,7 @@ def _names(ordered: list[HostIndex], context: Context) -> Names:
     toolkit = context.catalog.macros.toolkit_values(context.settings.cuda)
     defines: dict[str, str | None] = dict(context.settings.defines)
     defines.update(dict.fromkeys(context.settings.undefines))
-    return Names(
+    return SymbolTable(
         functions=grouped_functions((i.path, f) for i in ordered for f in i.unit.functions if not f.is_macro),
         constants=grouped_constants((i.path, c) for i in ordered for c in i.unit.constants),
         aliases=aliases,
@@ -201,7 +203,7 @@ def _names(ordered: list[HostIndex], context: Context) -> Names:
     )
 
 
-def _predicates(ordered: list[HostIndex], names: Names) -> frozenset[str]:
+def _predicates(ordered: list[HostIndex], names: SymbolTable) -> frozenset[str]:
     found: set[str] = set()
     for index in ordered:
         for function in index.unit.functions:
@@ -213,7 +215,9 @@ def _predicates(ordered: list[HostIndex], names: Names) -> frozenset[str]:
     return frozenset(found & names.functions.keys())
 
 
-def _tables(ordered: list[HostIndex], names: Names, evaluator: Evaluator) -> dict[str, tuple[tuple[str, int], ...]]:
+def _tables(
+    ordered: list[HostIndex], names: SymbolTable, evaluator: Evaluator
+) -> dict[str, tuple[tuple[str, int], ...]]:
     """Helpers that look their answer up in a switch over the capability, with the conditions that ask them.
 
     Such a switch is like a named list: the gate is the switch, its uses are related to it.
@@ -264,7 +268,7 @@ class _MemberRecorder:
     found: dict[str, Value | None]
     predicates: frozenset[str] = frozenset()
 
-    def assigned(self, assign: Assign, scope: Scope, live: Verdict) -> None:
+    def assigned(self, assign: Assign, scope: Scope, live: ConditionResult) -> None:
         if assign.value is None or assign.declared or len(assign.targets) != 1:
             return
         name = assign.targets[0].rpartition(".")[2]
@@ -276,15 +280,19 @@ class _MemberRecorder:
         known = self.found.get(name, value)
         self.found[name] = known if known is not None and known.cases == value.cases else None
 
-    def branch(self, branch: Branch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
+    def branch(
+        self, branch: Branch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
+    ) -> None: ...
 
-    def switch(self, switch: Switch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None: ...
+    def switch(
+        self, switch: Switch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
+    ) -> None: ...
 
-    def check(self, check: Check, scope: Scope, live: Verdict) -> None: ...
+    def check(self, check: Check, scope: Scope, live: ConditionResult) -> None: ...
 
-    def returned(self, statement: Return, scope: Scope, live: Verdict) -> None: ...
+    def returned(self, statement: Return, scope: Scope, live: ConditionResult) -> None: ...
 
-    def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None: ...
+    def expression(self, expr: Expr, scope: Scope, live: ConditionResult) -> None: ...
 
 
 def _members(ordered: Iterable[HostIndex], evaluator: Evaluator) -> dict[str, Value]:
@@ -293,7 +301,7 @@ def _members(ordered: Iterable[HostIndex], evaluator: Evaluator) -> dict[str, Va
         for function in index.unit.functions:
             evaluator.steps = 0
             if any(_gives_member(s) for s in statements(function.body)):
-                Flow(evaluator, index.path, function, recorder=recorder).run(function.body)
+                Interpreter(evaluator, index.path, function, recorder=recorder).run(function.body)
     return {name: value for name, value in recorder.found.items() if value is not None}
 
 

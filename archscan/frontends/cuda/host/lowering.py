@@ -10,8 +10,8 @@ from tree_sitter import Node
 
 from archscan.frontends.cuda.host.asking import SHORTEST, places
 from archscan.frontends.cuda.host.expressions import expression, parser
-from archscan.frontends.cuda.host.filling import filled
-from archscan.frontends.cuda.host.names import carries_capability, is_member, seed_of
+from archscan.frontends.cuda.host.naming_conventions import carries_capability, convention_of, is_member
+from archscan.frontends.cuda.host.out_parameters import filled
 from archscan.frontends.cuda.host.statements import Statements
 from archscan.frontends.cuda.host.syntax import (
     Alias,
@@ -464,7 +464,7 @@ def _calls(function: Function) -> Iterator[Expr]:
 
 def _is_named(function: Function) -> bool:
     """Whether a function can be told by its name: a short one only if it is that of a capability."""
-    return len(function.name) >= SHORTEST or seed_of(function.name, call=True) is not None
+    return len(function.name) >= SHORTEST or convention_of(function.name, call=True) is not None
 
 
 def answers(function: Function) -> bool:

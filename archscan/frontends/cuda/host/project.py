@@ -26,7 +26,7 @@ class DefinedConstant:
 
 
 @dataclass(frozen=True)
-class Names:
+class SymbolTable:
     """Every definition by name; built once, read by the interpreter."""
 
     functions: Mapping[str, tuple[Defined, ...]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Names:
     macros: MacroFacts | None = None  # what nvcc defines and what it does not
     toolkit: Mapping[str, int] = field(default_factory=dict)  # CUDART_VERSION and its like
 
-    def noted(self, seen: Seen) -> Names:
+    def noted(self, seen: Seen) -> SymbolTable:
         """The same, with each look-up noted."""
         return replace(
             self,

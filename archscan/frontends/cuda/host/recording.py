@@ -9,24 +9,24 @@ from archscan.analysis.decisions import About, Rest, decided, listed
 from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.evaluation import MEMBERSHIP, Evaluator, is_bit, is_boolean
 from archscan.frontends.cuda.host.flow import option_verdicts
-from archscan.frontends.cuda.host.names import is_check
+from archscan.frontends.cuda.host.naming_conventions import is_check
 from archscan.frontends.cuda.host.syntax import (
     BOOLEAN,
     Assign,
+    BlockEffect,
     Branch,
     Check,
     Expr,
     Function,
     Op,
     Return,
-    Summary,
     Switch,
     dotted,
 )
 from archscan.frontends.cuda.host.traversal import may_answer, parts
 from archscan.frontends.cuda.host.truths import Scope
-from archscan.frontends.cuda.host.values import Listing, Origin, Value, Verdict
-from archscan.frontends.cuda.liveness import Liveness
+from archscan.frontends.cuda.host.values import ConditionResult, Listing, Origin, Value
+from archscan.frontends.cuda.presence import PresenceMap
 from archscan.model.condition import both, mapped, restricted, surely, truth, widest
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
@@ -51,9 +51,9 @@ class ArmDraft:
     """An arm before its truth is combined with what is around it."""
 
     condition: Expr | None
-    verdict: Verdict
+    verdict: ConditionResult
     place: Place
-    summary: Summary
+    summary: BlockEffect
     text: str = ""
 
 
@@ -63,7 +63,7 @@ class GateRecorder:
 
     path: str
     evaluator: Evaluator
-    liveness: Liveness
+    liveness: PresenceMap
     predicates: frozenset[str]  # functions whose truth some condition in the project uses
     tables: Mapping[str, tuple[tuple[str, int], ...]]  # switch helpers with their uses
     tested: frozenset[str]  # template parameters' methods that have gates at the aliases that bind them
@@ -77,7 +77,9 @@ class GateRecorder:
 
     # what the walk tells
 
-    def branch(self, branch: Branch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None:
+    def branch(
+        self, branch: Branch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
+    ) -> None:
         for option in branch.options:
             if option.condition:
                 self._choices(option.condition, scope, live)
@@ -100,7 +102,9 @@ class GateRecorder:
         kind = Kind.CONSTEXPR_IF if branch.constexpr else Kind.IF
         self._record(kind, branch.place, drafts, branch.rest, scope, live, branch.near)
 
-    def switch(self, switch: Switch, conditions: tuple[Verdict, ...], scope: Scope, live: Verdict) -> None:
+    def switch(
+        self, switch: Switch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
+    ) -> None:
         if not any(c.basis.arch for c in conditions):
             if not any(case.labels for case in switch.cases) and self.evaluator.value(switch.subject, scope).basis.arch:
                 reason = "the cases of the switch come from a macro"
@@ -112,19 +116,19 @@ class GateRecorder:
             first = None if case.default and not case.labels else switch.subject
             drafts.append(ArmDraft(first, verdict, case.place, case.summary, text))
         drafts.sort(key=lambda d: d.condition is None)  # default is tried last, wherever it is written
-        rest = switch.rest if any(d.summary.exits for d in drafts) else Summary()
+        rest = switch.rest if any(d.summary.exits for d in drafts) else BlockEffect()
         self._record(Kind.SWITCH, switch.subject.place, drafts, rest, scope, live, switch.near)
 
-    def check(self, check: Check, scope: Scope, live: Verdict) -> None:
+    def check(self, check: Check, scope: Scope, live: ConditionResult) -> None:
         verdict = ~self.evaluator.condition(check.condition, scope, negated=True, refusing=True)
         if not verdict.basis.arch:
             self.expression(check.condition, scope, live)
             return
         admitted = replace(check.rest, effect=replace(check.rest.effect, does=Does.WORK))
         draft = ArmDraft(check.condition, verdict, check.condition.place, admitted, check.condition.text)
-        self._record(Kind.CHECK, check.place, [draft], Summary(effect=check.refusal), scope, live, check.near)
+        self._record(Kind.CHECK, check.place, [draft], BlockEffect(effect=check.refusal), scope, live, check.near)
 
-    def assigned(self, assign: Assign, scope: Scope, live: Verdict) -> None:
+    def assigned(self, assign: Assign, scope: Scope, live: ConditionResult) -> None:
         if assign.value is None:
             return
         value = self.evaluator.value(assign.value, scope)
@@ -150,7 +154,7 @@ class GateRecorder:
         kept = [arm for arm in expr.args[1:] if dotted(arm) in assign.targets]
         return len(kept) == 1 and any(arm.op is Op.NUMBER for arm in expr.args[1:])
 
-    def returned(self, statement: Return, scope: Scope, live: Verdict) -> None:
+    def returned(self, statement: Return, scope: Scope, live: ConditionResult) -> None:
         expr = statement.value
         if expr is None:
             return
@@ -165,21 +169,21 @@ class GateRecorder:
             return
         if not verdict.basis.arch or name in self.predicates:
             return
-        yes = Summary(effect=Effect(Does.RETURNS, statement.place.line, value="true"))
+        yes = BlockEffect(effect=Effect(Does.RETURNS, statement.place.line, value="true"))
         refused = Effect(Does.REFUSES, statement.place.line, value="false")
         draft = ArmDraft(expr, verdict, expr.place, yes, expr.text)
-        self._record(Kind.RETURNED_TRUTH, expr.place, [draft], Summary(effect=refused), scope, live, statement.near)
+        self._record(Kind.RETURNED_TRUTH, expr.place, [draft], BlockEffect(effect=refused), scope, live, statement.near)
 
-    def _is_truth(self, expr: Expr, verdict: Verdict, scope: Scope) -> bool:
+    def _is_truth(self, expr: Expr, verdict: ConditionResult, scope: Scope) -> bool:
         """Whether a value is yes for some targets and no for others, and no number."""
         numbers = any(payload not in (0, 1) for payload, _ in self.evaluator.value(expr, scope).cases)
         return not numbers and not _says_nothing(verdict, self.evaluator.universe.device)
 
-    def expression(self, expr: Expr, scope: Scope, live: Verdict) -> None:
+    def expression(self, expr: Expr, scope: Scope, live: ConditionResult) -> None:
         self._choices(expr, scope, live)
         self._raised(expr, scope, live)
 
-    def _raised(self, expr: Expr, scope: Scope, live: Verdict) -> None:
+    def _raised(self, expr: Expr, scope: Scope, live: ConditionResult) -> None:
         """Takes note of the shared memory that a kernel is allowed, where the target decides how much."""
         if scope.function is None or scope.function.is_sparse:
             return
@@ -191,16 +195,16 @@ class GateRecorder:
 
     # gates inside expressions
 
-    def _choices(self, expr: Expr, scope: Scope, live: Verdict) -> None:
+    def _choices(self, expr: Expr, scope: Scope, live: ConditionResult) -> None:
         if expr.op is Op.CHOICE:
             drafts = list(self._ladder(expr, scope))
             if any(d.verdict.basis.arch for d in drafts):
-                self._record(Kind.CONDITIONAL_EXPRESSION, expr.args[0].place, drafts, Summary(), scope, live)
+                self._record(Kind.CONDITIONAL_EXPRESSION, expr.args[0].place, drafts, BlockEffect(), scope, live)
                 return
         if (row := self.evaluator.row(expr, scope)) is not None:
             draft = ArmDraft(expr, row, expr.place, _picks(expr), expr.text)
             missing = Effect(Does.RAISES, expr.place.line, "std::out_of_range")
-            self._record(Kind.ALLOW_LIST, expr.place, [draft], Summary(effect=missing), scope, live)
+            self._record(Kind.ALLOW_LIST, expr.place, [draft], BlockEffect(effect=missing), scope, live)
             return
         if expr.op is Op.CALL and not is_check(expr.name):
             for arg in expr.args:
@@ -220,7 +224,7 @@ class GateRecorder:
         else:
             yield ArmDraft(None, self.evaluator.always(), no.place, _picks(no))
 
-    def _flag(self, expr: Expr, name: str, place: Place, scope: Scope, live: Verdict) -> None:
+    def _flag(self, expr: Expr, name: str, place: Place, scope: Scope, live: ConditionResult) -> None:
         verdict = self.evaluator.condition(expr, scope)
         draft = ArmDraft(expr, verdict, expr.place, _assigns(place, "true"), expr.text)
         rest = _assigns(place, "false")
@@ -231,7 +235,7 @@ class GateRecorder:
 
     # making a gate
 
-    def _is_predicate(self, drafts: list[ArmDraft], rest: Summary, scope: Scope) -> bool:
+    def _is_predicate(self, drafts: list[ArmDraft], rest: BlockEffect, scope: Scope) -> bool:
         """Whether a branch only returns true or false, in a function that other conditions ask."""
         name = scope.function.name if scope.function else ""
         if name not in self.predicates:
@@ -246,9 +250,9 @@ class GateRecorder:
         kind: Kind,
         place: Place,
         drafts: list[ArmDraft],
-        rest: Summary,
+        rest: BlockEffect,
         scope: Scope,
-        live: Verdict,
+        live: ConditionResult,
         near: str = "",
         symbol: str = "",
     ) -> None:
@@ -289,7 +293,7 @@ class GateRecorder:
         after = Rest(rest.effect, rest.features, rest.calls)
         self.gates.append(decided(self.path, layer, kind, spot, arms, after, about))
 
-    def _is_answered_by_callers(self, verdict: Verdict, scope: Scope) -> bool:
+    def _is_answered_by_callers(self, verdict: ConditionResult, scope: Scope) -> bool:
         """Whether only the template arguments of a helper are missing, which the conditions that call it give."""
         function = scope.function
         if function is None or function.name not in self.predicates:
@@ -298,7 +302,7 @@ class GateRecorder:
         return any(member in name for name in verdict.unknowns for member in members)
 
     def _list_gate(
-        self, listing: Listing, arms: tuple[Arm, ...], rest: Summary, scope: Scope, asked: list[str]
+        self, listing: Listing, arms: tuple[Arm, ...], rest: BlockEffect, scope: Scope, asked: list[str]
     ) -> None:
         """A list that a condition looks the capability up in: one arm for what it admits, at the list."""
         first = arms[0]
@@ -320,7 +324,7 @@ class GateRecorder:
     def _inside(self, origin: Origin, drafts: list[ArmDraft]) -> bool:
         return origin.path == self.path and any(origin.line == d.place.line for d in drafts)
 
-    def _arms(self, drafts: list[ArmDraft], kind: Kind, scope: Scope, live: Verdict) -> Iterator[Arm]:
+    def _arms(self, drafts: list[ArmDraft], kind: Kind, scope: Scope, live: ConditionResult) -> Iterator[Arm]:
         device = self.evaluator.universe.device
         remaining = live
         for draft in drafts:
@@ -333,7 +337,7 @@ class GateRecorder:
             reached = surely(restricted(live.when, world))
             soft = Truth(soft.yes & reached, soft.no | (device & ~reached))
             basis = own.basis | live.basis
-            told = Verdict(own.when, device, basis).assumes | Verdict(live.when, device, basis).assumes
+            told = ConditionResult(own.when, device, basis).assumes | ConditionResult(live.when, device, basis).assumes
             yield Arm(
                 place=self._arm_place(draft, kind, scope),
                 condition=draft.text,
@@ -352,7 +356,7 @@ class GateRecorder:
             )
             if kind is Kind.SWITCH:  # each case says itself who comes there, also out of the case above
                 continue
-            passed = ~own if own.basis.arch or surely(own.when) else (~Verdict(own.when, device)).settled()
+            passed = ~own if own.basis.arch or surely(own.when) else (~ConditionResult(own.when, device)).settled()
             remaining = remaining & passed.untold()
 
     def _arm_place(self, draft: ArmDraft, kind: Kind, scope: Scope) -> Place:
@@ -406,7 +410,7 @@ class GateRecorder:
         reason = "the value it compares with is not known here"
         self.undecided.append(Undecided(draft.place.line, draft.text, reason, names))
 
-    def _reach(self, offset: int, device: bool) -> Verdict:
+    def _reach(self, offset: int, device: bool) -> ConditionResult:
         """Where the #if regions around hold.
 
         Device code asks each target; host code asks the host pass, whose answer holds for every GPU.
@@ -416,7 +420,7 @@ class GateRecorder:
             when = both(live, universe.device)
         else:
             when = mapped(live, lambda mask: universe.device if mask & universe.host else 0)
-        return Verdict(when, universe.device).settled()
+        return ConditionResult(when, universe.device).settled()
 
     def finished(self) -> tuple[Gate, ...]:
         """The gates in source order: flags only where no other gate in the file rests on them."""
@@ -425,7 +429,7 @@ class GateRecorder:
         return tuple(sorted([*self.gates, *kept], key=lambda g: (g.place.start, g.kind.value)))
 
 
-def _says_nothing(verdict: Verdict, device: int) -> bool:
+def _says_nothing(verdict: ConditionResult, device: int) -> bool:
     """Whether no target has an answer, or every answer is the same assumption."""
     if verdict.truth.yes or verdict.truth.no:
         return False
@@ -440,8 +444,8 @@ def _still_asked(reach: Truth, refused: int) -> Truth:
     return Truth(reach.yes | (reach.no & refused), reach.no & ~refused)
 
 
-def _picks(expr: Expr) -> Summary:
-    return Summary(
+def _picks(expr: Expr) -> BlockEffect:
+    return BlockEffect(
         place=expr.place,
         effect=Effect(Does.ASSIGNS, expr.place.line, value=expr.text[:200]),
         calls=tuple(dict.fromkeys(_called(expr))),
@@ -456,8 +460,8 @@ def _called(expr: Expr) -> Iterator[str]:
         yield from _called(part)
 
 
-def _assigns(place: Place, value: str) -> Summary:
-    return Summary(effect=Effect(Does.ASSIGNS, place.line, value=value))
+def _assigns(place: Place, value: str) -> BlockEffect:
+    return BlockEffect(effect=Effect(Does.ASSIGNS, place.line, value=value))
 
 
 def _conjuncts(expr: Expr) -> Iterator[Expr]:

@@ -12,18 +12,19 @@ from tree_sitter import Node
 from archscan.frontends.cuda.blocks import failed_check
 from archscan.frontends.cuda.host.asking import is_between
 from archscan.frontends.cuda.host.expressions import Expressions
-from archscan.frontends.cuda.host.filling import ATTRIBUTE, pointee
-from archscan.frontends.cuda.host.names import (
+from archscan.frontends.cuda.host.naming_conventions import (
     check_operator,
+    convention_of,
     fails_when_true,
     is_check,
-    seed_of,
     speaks_of_architecture,
 )
-from archscan.frontends.cuda.host.summaries import Summariser
+from archscan.frontends.cuda.host.out_parameters import ATTRIBUTE, pointee
+from archscan.frontends.cuda.host.summaries import EffectClassifier
 from archscan.frontends.cuda.host.syntax import (
     Assign,
     Block,
+    BlockEffect,
     Branch,
     Case,
     Check,
@@ -38,7 +39,6 @@ from archscan.frontends.cuda.host.syntax import (
     Option,
     Return,
     Statement,
-    Summary,
     Switch,
     conjunction,
     declared,
@@ -68,7 +68,7 @@ _NESTING = 100  # statements in each other; what is deeper is left out
 class Statements(Expressions):
     """Reads the statements of one buffer."""
 
-    summariser: Summariser = field(kw_only=True)
+    summariser: EffectClassifier = field(kw_only=True)
     asked: tuple[int, ...] = ()  # where the buffer may ask for the architecture
     known: frozenset[str] = frozenset()  # functions and constants of other files that answer for the architecture
     helpers: frozenset[str] = field(init=False)  # those, and functions of the buffer
@@ -241,7 +241,7 @@ class Statements(Expressions):
         if condition is None or not self._may_ask(condition) or self._steps(condition, body):
             return Loop(block)
         option = Option(condition, block, condition.place, self.summarise((body,)))
-        rest = self._rest_of(after) if option.summary.exits else Summary()
+        rest = self._rest_of(after) if option.summary.exits else BlockEffect()
         return Loop((Branch((option,), self.place(node), False, rest, self._near(node)),))
 
     def _steps(self, condition: Expr, body: Node) -> bool:
@@ -295,16 +295,16 @@ class Statements(Expressions):
             condition = self._condition(clause)
             before += self._filling(condition)
             asking = asking or self._may_ask(condition)
-            options.append(Option(condition, self._block([body], after), condition.place, Summary()))
+            options.append(Option(condition, self._block([body], after), condition.place, BlockEffect()))
             bodies.append(body)
             current = self._else_of(current)
         if current is not None and current.type != "if_statement":
-            options.append(Option(None, self._block([current], after), self.place(current), Summary()))
+            options.append(Option(None, self._block([current], after), self.place(current), BlockEffect()))
             bodies.append(current)
         summaries = [self.summarise((b,)) if asking else self.summariser.outline(self._bytes(b)) for b in bodies]
         options = [replace(o, summary=summary) for o, summary in zip(options, summaries, strict=True)]
         constexpr = b"constexpr" in self.data[node.start_byte : node.start_byte + 30].split(b"(")[0]
-        rest = self._rest_of(after) if asking and any(o.summary.exits for o in options) else Summary()
+        rest = self._rest_of(after) if asking and any(o.summary.exits for o in options) else BlockEffect()
         return [*before, Branch(tuple(options), self.place(node), constexpr, rest, self._near(node))]
 
     def _may_ask(self, expr: Expr) -> bool:
@@ -314,10 +314,10 @@ class Statements(Expressions):
                 return True
             if part.op is Op.FIELD and dotted(part) in self.suspects:
                 return True
-            if part.op in (Op.NAME, Op.FIELD) and (seed_of(part.name) or part.name == "__CUDA_ARCH__"):
+            if part.op in (Op.NAME, Op.FIELD) and (convention_of(part.name) or part.name == "__CUDA_ARCH__"):
                 return True
             called = part.op is Op.CALL or bool(part.targs)
-            if called and (seed_of(part.name, call=True) or speaks_of_architecture(part.name)):
+            if called and (convention_of(part.name, call=True) or speaks_of_architecture(part.name)):
                 return True
         return False
 
@@ -472,7 +472,7 @@ class Statements(Expressions):
         if condition.op is Op.NAME and condition.name == "false":
             return None
         refusal = failed_check(name, self._bytes(statement), self.place(statement).line)
-        rest = self.summarise(after) if self._may_ask(condition) else Summary()
+        rest = self.summarise(after) if self._may_ask(condition) else BlockEffect()
         return Check(condition, name, self.place(statement), refusal, rest, self._near(statement))
 
     def _static_assert(self, node: Node, after: tuple[Node, ...]) -> Check | None:
@@ -481,26 +481,26 @@ class Statements(Expressions):
             return None
         refusal = failed_check("static_assert", self.data[node.start_byte : node.end_byte], self.place(node).line)
         asked = self.expr(condition)
-        rest = self.summarise(after) if self._may_ask(asked) or self.asks(condition) else Summary()
+        rest = self.summarise(after) if self._may_ask(asked) or self.asks(condition) else BlockEffect()
         return Check(asked, "static_assert", self.place(node), refusal, rest)
 
-    def summarise(self, nodes: tuple[Node, ...], case: bool = False) -> Summary:
+    def summarise(self, nodes: tuple[Node, ...], case: bool = False) -> BlockEffect:
         """What a run of sibling statements does, or a case of a switch."""
         if not nodes:
-            return Summary()
+            return BlockEffect()
         start, end = nodes[0].start_byte, nodes[-1].end_byte
         return self.summariser.summary(self.data[start:end], self.place(nodes[0], nodes[-1]), case)
 
-    def _rest_of(self, nodes: tuple[Node, ...]) -> Summary:
+    def _rest_of(self, nodes: tuple[Node, ...]) -> BlockEffect:
         """What a run of sibling statements does, and what those use that surely run."""
         if not nodes:
-            return Summary()
+            return BlockEffect()
         code = self.data[nodes[0].start_byte : nodes[-1].end_byte]
         effect = self.summariser.effect(code, self._line(nodes[0]))
         run = [self.summarise((n,)) for n in nodes if n.type in _SURELY_RUN and b"(" in self._bytes(n)]
         features = dict.fromkeys(use for one in run for use in one.features)
         calls = dict.fromkeys(name for one in run for name in one.calls)
-        return Summary(effect=effect, features=tuple(features), calls=tuple(calls))
+        return BlockEffect(effect=effect, features=tuple(features), calls=tuple(calls))
 
     def _near(self, node: Node) -> str:
         """The comments right above a statement, at the head of its body and above the function around it."""
@@ -545,7 +545,7 @@ def _function_around(node: Node) -> Node | None:
 def _is_of_row(expr: Expr, row: str) -> bool:
     """Whether an expression is an entry of a list of capabilities, or the capability in a row of a table."""
     if expr.op is Op.FIELD:
-        return expr.args[0].name == row and (expr.name == "first" or seed_of(expr.name) is not None)
+        return expr.args[0].name == row and (expr.name == "first" or convention_of(expr.name) is not None)
     return expr.op is Op.NAME and expr.name == row
 
 

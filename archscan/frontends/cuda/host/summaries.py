@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from archscan.analysis.effects import Outcome, outcome_of
 from archscan.catalog.effects import effects
 from archscan.frontends.cuda.blocks import LONGEST, block_of, outcome, stripped, without_break
-from archscan.frontends.cuda.host.syntax import Summary
+from archscan.frontends.cuda.host.syntax import BlockEffect
 from archscan.model.gate import NOTHING, Effect, FeatureUse, Place
 
 _CODE_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
@@ -58,30 +58,30 @@ def _closes_at_end(text: bytes) -> bool:
 
 
 @dataclass(frozen=True)
-class Summariser:
+class EffectClassifier:
     """Summaries of code; `features` finds the features in bytes, lines counted from 1."""
 
     features: Callable[[bytes], tuple[FeatureUse, ...]]
 
-    def outline(self, code: bytes) -> Summary:
+    def outline(self, code: bytes) -> BlockEffect:
         """Only how the code ends: for branches that do not ask for the architecture."""
         done = outcome(stripped(code[:LONGEST]), 1) if _LEAVES.search(code) else Outcome(NOTHING, False)
-        return Summary(effect=done.effect, exits=done.ends)
+        return BlockEffect(effect=done.effect, exits=done.ends)
 
     def effect(self, code: bytes, line: int) -> Effect:
         """Only what the code does, which begins at a line."""
         return outcome(stripped(code[:LONGEST]), line).effect
 
-    def summary(self, code: bytes, place: Place, case: bool = False) -> Summary:
+    def summary(self, code: bytes, place: Place, case: bool = False) -> BlockEffect:
         """What the code does, with its features at lines of the file; a `break` ends a case, and is no part of it."""
         code = code[:LONGEST]
         plain = stripped(code)
         bare = _bare(plain)
         if not bare:
-            return Summary(place=None)
+            return BlockEffect(place=None)
         block = block_of(plain, place.line)
         done = outcome_of(without_break(block) if case else block, effects())
-        return Summary(
+        return BlockEffect(
             place=place,
             effect=done.effect,
             digest=hashlib.sha1(re.sub(rb"\s+", b"", bare), usedforsecurity=False).hexdigest()[:16],

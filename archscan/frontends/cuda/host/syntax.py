@@ -42,7 +42,7 @@ class Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class BlockEffect:
     """What a piece of code does, read from its bytes."""
 
     place: Place | None = None
@@ -86,7 +86,7 @@ class Option:
     condition: Expr | None
     body: Block
     place: Place
-    summary: Summary
+    summary: BlockEffect
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Branch:
     options: tuple[Option, ...]
     place: Place
     constexpr: bool
-    rest: Summary
+    rest: BlockEffect
     near: str = ""
 
 
@@ -109,7 +109,7 @@ class Case:
     guards: tuple[Guard, ...]
     body: Block
     place: Place
-    summary: Summary
+    summary: BlockEffect
     falls: bool = False  # surely goes on into the next one
     entered: tuple[Expr, ...] = ()
 
@@ -119,7 +119,7 @@ class Switch:
     subject: Expr
     cases: tuple[Case, ...]
     place: Place
-    rest: Summary
+    rest: BlockEffect
     near: str = ""
 
 
@@ -164,7 +164,7 @@ class Check:
     macro: str
     place: Place
     refusal: Effect
-    rest: Summary
+    rest: BlockEffect
     near: str = ""
 
 

@@ -6,11 +6,19 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from archscan.frontends.cuda.host.names import seed_of
-from archscan.frontends.cuda.host.project import Names
+from archscan.frontends.cuda.host.naming_conventions import convention_of
+from archscan.frontends.cuda.host.project import SymbolTable
 from archscan.frontends.cuda.host.syntax import Expr, Function, Guard, Op
 from archscan.frontends.cuda.host.traversal import parts
-from archscan.frontends.cuda.host.values import Assumption, Basis, Value, Verdict, constant, unknown, verdict_of
+from archscan.frontends.cuda.host.values import (
+    Assumption,
+    ConditionResult,
+    Provenance,
+    Value,
+    constant,
+    unknown,
+    verdict_of,
+)
 from archscan.model.condition import asked, atom, possibly, restricted, surely, without
 from archscan.model.target import Universe
 
@@ -32,17 +40,17 @@ class Scope:
 
 
 @dataclass
-class Truths:
+class ConditionEvaluator:
     """Answers conditions over the universe; who knows values says what their operands are."""
 
     universe: Universe
-    names: Names
+    names: SymbolTable
 
     @abstractmethod
     def value(self, expr: Expr, scope: Scope) -> Value:
         """The value of an expression, per target."""
 
-    def condition(self, expr: Expr, scope: Scope, negated: bool = False, refusing: bool = False) -> Verdict:
+    def condition(self, expr: Expr, scope: Scope, negated: bool = False, refusing: bool = False) -> ConditionResult:
         """The truth of an expression (of its negation, if `negated`).
 
         What does not depend on the architecture is taken as met; in a condition that guards a refusal
@@ -55,25 +63,25 @@ class Truths:
         if expr.op is Op.BINARY and expr.name in ("&&", "||"):
             return self._connective(expr, scope, negated, refusing)
         verdict = self.verdict(self.value(expr, scope), expr, scope)
-        if expr.op is Op.NAME and seed_of(expr.name) and expr.name not in scope.env:
+        if expr.op is Op.NAME and convention_of(expr.name) and expr.name not in scope.env:
             return self._assumption(expr, scope, negated, refusing)  # `if (major)`: a pointer that is given or not
         if verdict.basis.arch or _says_something(verdict):
             return ~verdict if negated else verdict
         return self._assumption(expr, scope, negated, refusing)
 
-    def verdict(self, value: Value, expr: Expr, scope: Scope) -> Verdict:
+    def verdict(self, value: Value, expr: Expr, scope: Scope) -> ConditionResult:
         """The truth of the value that an expression has."""
         return verdict_of(value, self.universe.device, expr.text, (scope.path, expr.place.start))
 
-    def always(self) -> Verdict:
+    def always(self) -> ConditionResult:
         """Yes on every device target."""
-        return Verdict(self.universe.device, self.universe.device)
+        return ConditionResult(self.universe.device, self.universe.device)
 
-    def never(self) -> Verdict:
+    def never(self) -> ConditionResult:
         """No on every device target."""
-        return Verdict(0, self.universe.device)
+        return ConditionResult(0, self.universe.device)
 
-    def _connective(self, expr: Expr, scope: Scope, negated: bool, refusing: bool) -> Verdict:
+    def _connective(self, expr: Expr, scope: Scope, negated: bool, refusing: bool) -> ConditionResult:
         left, right = expr.args
         if right.op is Op.TEXT:  # assert(x && "message")
             return self.condition(left, scope, negated, refusing)
@@ -89,16 +97,16 @@ class Truths:
 
     def _assumption(
         self, expr: Expr, scope: Scope, negated: bool, refusing: bool, names: tuple[str, ...] = ()
-    ) -> Verdict:
+    ) -> ConditionResult:
         opposed = negated != (expr.op is Op.BINARY and expr.name == "!=")
         place = (scope.path, _asked_from(expr, scope))
         one = atom(expr.text, "expr", place=place, names=tuple(sorted(set(names))) or (atom_name(expr),))
         holds = (refusing and opposed) == negated
         device = self.universe.device
-        found = Verdict(asked(one, device), device, Basis(supposed=(Assumption(one, holds),)))
+        found = ConditionResult(asked(one, device), device, Provenance(supposed=(Assumption(one, holds),)))
         return ~found if negated else found
 
-    def guarded(self, guards: tuple[Guard, ...], scope: Scope) -> Verdict:
+    def guarded(self, guards: tuple[Guard, ...], scope: Scope) -> ConditionResult:
         """The truth of preprocessor conditions around code; unknown macros are taken as met."""
         result = self.always()
         for guard in guards:
@@ -136,24 +144,24 @@ def _may_change(expr: Expr, name: str) -> bool:
     return not (asks or expr.op is Op.BINARY) and any(arg.op is Op.NAME and arg.name == name for arg in expr.args)
 
 
-def _says_something(verdict: Verdict) -> bool:
+def _says_something(verdict: ConditionResult) -> bool:
     """Whether there is a definite answer for some target."""
     return bool(surely(verdict.when) or verdict.among & ~possibly(verdict.when))
 
 
-def _alternative(left: Verdict, right: Verdict) -> Verdict:
+def _alternative(left: ConditionResult, right: ConditionResult) -> ConditionResult:
     """A refusal for one of several reasons, some of which are no matter of the architecture: those are left out.
 
     So is one that asks for the architecture only where something else holds (`x || (use_w4 && sm != 89)`).
     """
     asking, other = (left, right) if left.basis.arch else (right, left)
-    kept = [*(~Verdict(other.when, other.among)).settled().basis.supposed]
+    kept = [*(~ConditionResult(other.when, other.among)).settled().basis.supposed]
     for one in asking.basis.supposed:
         there, elsewhere = (restricted(asking.when, {one.atom: one.holds is way}) for way in (True, False))
         if not possibly(without(there, elsewhere)):
             kept.append(one)
     found = left | right
-    return Verdict(found.when, found.among, replace(found.basis, supposed=tuple(kept)))
+    return ConditionResult(found.when, found.among, replace(found.basis, supposed=tuple(kept)))
 
 
 def atom_name(expr: Expr) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from archscan.frontends.cuda.host.project import DefinedConstant
 from archscan.frontends.cuda.host.syntax import Expr, Op
 from archscan.frontends.cuda.host.values import (
+    ConditionResult,
     Value,
-    Verdict,
     constant,
     operate,
     paired,
@@ -67,7 +67,7 @@ def _with(evaluator: Evaluator, defined: DefinedConstant, env: dict[str, Value],
     return evaluator.value(defined.constant.value, scope.deeper(defined.path, env, None))
 
 
-def _meets(evaluator: Evaluator, special: tuple[Expr, ...], args: list[Value], scope: Scope) -> Verdict:
+def _meets(evaluator: Evaluator, special: tuple[Expr, ...], args: list[Value], scope: Scope) -> ConditionResult:
     """Where the arguments are those of a specialisation."""
     result = evaluator.always()
     for wanted, given in zip(special, args, strict=False):

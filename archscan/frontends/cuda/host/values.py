@@ -83,7 +83,7 @@ class Assumption(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class Provenance:
     """What a value or a condition rests on."""
 
     unknowns: frozenset[str] = frozenset()  # what left targets without a value
@@ -93,9 +93,9 @@ class Basis:
     listings: frozenset[Listing] = frozenset()
     compiled: bool = False  # on `__CUDA_ARCH__`: a number chosen by it selects code as it does itself
 
-    def __or__(self, other: Basis) -> Basis:
+    def __or__(self, other: Provenance) -> Provenance:
         """Both; what this one supposes comes first."""
-        return Basis(
+        return Provenance(
             self.unknowns | other.unknowns,
             _agreed(self.supposed, other.supposed),
             self.origins | other.origins,
@@ -117,7 +117,7 @@ def _agreed(first: tuple[Assumption, ...], second: tuple[Assumption, ...]) -> tu
     return (*first, *(a for a in second if a.atom not in known))
 
 
-NO_BASIS = Basis()
+NO_BASIS = Provenance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Value:
     """One payload per target and world; what is in no case is unknown."""
 
     cases: tuple[tuple[Payload, Cond], ...]
-    basis: Basis = NO_BASIS
+    basis: Provenance = NO_BASIS
 
     @property
     def covered(self) -> int:
@@ -148,7 +148,7 @@ class Value:
         world = self.basis.world
         return merged((p, restricted(cond, world)) for p, cond in self.cases)
 
-    def based(self, basis: Basis) -> Value:
+    def based(self, basis: Provenance) -> Value:
         """This value resting on `basis` as well."""
         return Value(self.cases, self.basis | basis)
 
@@ -169,21 +169,21 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ConditionResult:
     """Where a condition holds, of all targets in `among`."""
 
     when: Cond
     among: int
-    basis: Basis = NO_BASIS
+    basis: Provenance = NO_BASIS
 
-    def __and__(self, other: Verdict) -> Verdict:
-        return Verdict(both(self.when, other.when), self.among, self.basis | other.basis)
+    def __and__(self, other: ConditionResult) -> ConditionResult:
+        return ConditionResult(both(self.when, other.when), self.among, self.basis | other.basis)
 
-    def __or__(self, other: Verdict) -> Verdict:
-        return Verdict(either(self.when, other.when), self.among, self.basis | other.basis)
+    def __or__(self, other: ConditionResult) -> ConditionResult:
+        return ConditionResult(either(self.when, other.when), self.among, self.basis | other.basis)
 
-    def __invert__(self) -> Verdict:
-        return Verdict(without(self.among, self.when), self.among, self.basis)
+    def __invert__(self) -> ConditionResult:
+        return ConditionResult(without(self.among, self.when), self.among, self.basis)
 
     @property
     def truth(self) -> Truth:
@@ -215,17 +215,17 @@ class Verdict:
             return frozenset()
         return frozenset(a.text for a in self.basis.supposed if a.told and a.atom in self.when.atoms)
 
-    def settled(self, told: bool = True) -> Verdict:
+    def settled(self, told: bool = True) -> ConditionResult:
         """The same as where control is, read in the world in which it comes there for most targets."""
         if isinstance(self.when, int):
             return self
         found = tuple(Assumption(one, holds, told) for one, holds in widest(self.when, is_reached=True).items())
-        return Verdict(self.when, self.among, Basis(supposed=found) | self.basis)
+        return ConditionResult(self.when, self.among, Provenance(supposed=found) | self.basis)
 
-    def untold(self) -> Verdict:
+    def untold(self) -> ConditionResult:
         """The same, with nothing said of what is supposed."""
         supposed = tuple(a._replace(told=False) for a in self.basis.supposed)
-        return Verdict(self.when, self.among, replace(self.basis, supposed=supposed))
+        return ConditionResult(self.when, self.among, replace(self.basis, supposed=supposed))
 
 
 _LONGEST_TEXT = 160  # of an assumption
@@ -241,7 +241,7 @@ def _shortened(text: str) -> str:
 
 def unknown(*names: str, arch: bool = False) -> Value:
     """A value that nothing is known of, because of `names`."""
-    return Value((), Basis(frozenset(names), arch=arch))
+    return Value((), Provenance(frozenset(names), arch=arch))
 
 
 def constant(payload: Payload, mask: int) -> Value:
@@ -281,14 +281,14 @@ def paired(left: Value, right: Value, function: Callable[[Payload, Payload], Pay
     return Value(merged(parts), left.basis | right.basis)
 
 
-def selected(condition: Verdict, yes: Value, no: Value) -> Value:
+def selected(condition: ConditionResult, yes: Value, no: Value) -> Value:
     """`condition ? yes : no`, each where the condition says."""
     parts = [(p, both(m, condition.when)) for p, m in yes.cases]
     parts += [(p, without(m, condition.when)) for p, m in no.cases]
     return Value(merged(parts), condition.basis | yes.basis | no.basis)
 
 
-def verdict_of(value: Value, among: int, text: str, place: tuple[str, int]) -> Verdict:
+def verdict_of(value: Value, among: int, text: str, place: tuple[str, int]) -> ConditionResult:
     """The truth of a value used as a condition; `text` and `place` tell what is asked where the value is unknown."""
     yes: Cond = 0
     no: Cond = 0
@@ -300,7 +300,7 @@ def verdict_of(value: Value, among: int, text: str, place: tuple[str, int]) -> V
                 yes = either(yes, cond)
     basis = value.basis
     if isinstance(yes, int) and isinstance(no, int) and not among & ~(yes | no):
-        return Verdict(yes, among, basis)
+        return ConditionResult(yes, among, basis)
     world = basis.world
     open_ = without(among, either(yes, no))
     when = yes
@@ -310,11 +310,11 @@ def verdict_of(value: Value, among: int, text: str, place: tuple[str, int]) -> V
         when = either(yes, both(open_, asked(atom(text, kind, place=place, names=names), among)))
     left = widest(restricted(yes, world))
     if left:
-        basis = basis | Basis(supposed=tuple(Assumption(one, holds) for one, holds in left.items()))
-    return Verdict(when, among, basis)
+        basis = basis | Provenance(supposed=tuple(Assumption(one, holds) for one, holds in left.items()))
+    return ConditionResult(when, among, basis)
 
 
-def value_of(verdict: Verdict) -> Value:
+def value_of(verdict: ConditionResult) -> Value:
     """A truth as a value: 1 where yes, 0 where no; none if nothing is known of it."""
     assumed = verdict.assumed
     if not (assumed.yes | assumed.no):
@@ -325,7 +325,7 @@ def value_of(verdict: Verdict) -> Value:
 @lru_cache(maxsize=4)
 def capability(universe: Universe) -> Value:
     """The GPU's capability; a suffix variant is its SM, the host pass has none and stays unknown."""
-    return Value(_by_target(universe, Capability), Basis(arch=True))
+    return Value(_by_target(universe, Capability), Provenance(arch=True))
 
 
 def holds(listed: Payload, item: Payload) -> bool | None:
@@ -345,19 +345,19 @@ def holds(listed: Payload, item: Payload) -> bool | None:
 @lru_cache(maxsize=4)
 def major(universe: Universe) -> Value:
     """The GPU's major capability."""
-    return Value(_by_target(universe, lambda sm: sm // 10), Basis(arch=True))
+    return Value(_by_target(universe, lambda sm: sm // 10), Provenance(arch=True))
 
 
 @lru_cache(maxsize=4)
 def minor(universe: Universe) -> Value:
     """The GPU's minor capability."""
-    return Value(_by_target(universe, lambda sm: sm % 10), Basis(arch=True))
+    return Value(_by_target(universe, lambda sm: sm % 10), Provenance(arch=True))
 
 
 @lru_cache(maxsize=4)
 def arch_macro(universe: Universe) -> Value:
     """`__CUDA_ARCH__` in device code; the host pass stays unknown."""
-    return Value(_by_target(universe, lambda sm: sm * 10), Basis(arch=True, compiled=True))
+    return Value(_by_target(universe, lambda sm: sm * 10), Provenance(arch=True, compiled=True))
 
 
 def _by_target(universe: Universe, function: Callable[[int], Payload]) -> tuple[tuple[Payload, Cond], ...]:

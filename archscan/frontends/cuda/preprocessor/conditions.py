@@ -14,7 +14,7 @@ from hashlib import blake2b
 from archscan.frontends.cuda.preprocessor.environment import names_architecture
 from archscan.frontends.cuda.preprocessor.expansion import expanded
 from archscan.frontends.cuda.preprocessor.expressions import Unseen, computed
-from archscan.frontends.cuda.preprocessor.macros import HIDDEN, Definition, State, shown
+from archscan.frontends.cuda.preprocessor.macros import HIDDEN, Definition, MacroDefinitions, shown
 from archscan.frontends.cuda.preprocessor.tokens import Malformed, integer, mentioned, names_in, tokens
 from archscan.model.condition import EVERY, Cond, asked, atom, atoms, both, either, fingerprint
 
@@ -47,7 +47,7 @@ def _first_word(text: str) -> str:
     return match[0] if match else ""
 
 
-Lookup = Callable[[str], State]
+Lookup = Callable[[str], MacroDefinitions]
 
 
 class Evaluator:
@@ -76,8 +76,8 @@ class Evaluator:
             found = self._answers[key] = Answer(when, tuple(states))
             return found
 
-    def _behind(self, condition: str, lookup: Lookup) -> dict[str, State]:
-        states: dict[str, State] = {}
+    def _behind(self, condition: str, lookup: Lookup) -> dict[str, MacroDefinitions]:
+        states: dict[str, MacroDefinitions] = {}
         queue = [*names_in(condition), *self._pasted.get(condition, ())]
         for name in queue:
             if name in states:
@@ -90,7 +90,7 @@ class Evaluator:
                 break
         return states
 
-    def _open(self, condition: str, states: dict[str, State], where: Cond) -> Cond:
+    def _open(self, condition: str, states: dict[str, MacroDefinitions], where: Cond) -> Cond:
         """One unknown for all of it, because of what it names or of how it is written."""
         told = [(n, [(*d, fingerprint(c)) for d, c in state.parts]) for n, state in states.items()]
         digest = blake2b(repr((condition, told)).encode("utf-8", "replace"), digest_size=8).hexdigest()
@@ -101,7 +101,7 @@ class Evaluator:
             where, asked(atom(f"{condition[:80]}#{digest}", "architecture" if hidden else "expr", names=names), EVERY)
         )
 
-    def _evaluate(self, condition: str, states: dict[str, State]) -> Cond:
+    def _evaluate(self, condition: str, states: dict[str, MacroDefinitions]) -> Cond:
         found: Cond = 0
         try:
             for where, macros in _classes(self.everything, states):
@@ -110,7 +110,9 @@ class Evaluator:
             return self._open(condition, states, self.everything)
         return found
 
-    def _in_class(self, condition: str, states: dict[str, State], where: Cond, macros: dict[str, Definition]) -> Cond:
+    def _in_class(
+        self, condition: str, states: dict[str, MacroDefinitions], where: Cond, macros: dict[str, Definition]
+    ) -> Cond:
         try:
             return both(where, computed(expanded(tokens(condition), macros), states, self.everything))
         except Malformed:
@@ -119,14 +121,14 @@ class Evaluator:
             return self._open(condition, states, where)
 
 
-def _pasted(condition: str, macros: dict[str, Definition], states: dict[str, State]) -> list[str]:
+def _pasted(condition: str, macros: dict[str, Definition], states: dict[str, MacroDefinitions]) -> list[str]:
     """The names that pasting a prefix in a macro's body to a word of the condition makes, if they have no state yet."""
     pasting = {prefix for macro in macros.values() if "##" in macro.body for prefix in _PREFIX.findall(macro.body)}
     made = (prefix + word for prefix in sorted(pasting) for word in names_in(condition))
     return [name for name in dict.fromkeys(made) if name not in states]
 
 
-def _classes(everything: int, states: dict[str, State]) -> list[tuple[Cond, dict[str, Definition]]]:
+def _classes(everything: int, states: dict[str, MacroDefinitions]) -> list[tuple[Cond, dict[str, Definition]]]:
     """What there is, split so that within a class every macro that must be expanded has one definition."""
     pasting = any("##" in d.body for s in states.values() for d, _ in s.parts if not d.mark)
     classes: list[tuple[Cond, dict[str, Definition]]] = [(everything, {})]

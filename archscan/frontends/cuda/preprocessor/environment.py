@@ -7,7 +7,7 @@ from functools import cached_property
 from archscan.frontends.cuda.preprocessor.macros import (
     UNDEFINED,
     Definition,
-    State,
+    MacroDefinitions,
     one_of,
     open_state,
     state_of,
@@ -34,9 +34,9 @@ class Compiler:
         self.everything = self.universe.all
         self.undefined = uniform(UNDEFINED, self.everything)
         self._facts = context.catalog.macros
-        self._states: dict[str, State | None] = {}
+        self._states: dict[str, MacroDefinitions | None] = {}
         self._toolkit = self._facts.toolkit_values(context.settings.cuda)
-        self.given: dict[str, State] = {
+        self.given: dict[str, MacroDefinitions] = {
             name: uniform(Definition(None, value or "1"), self.everything) for name, value in context.settings.defines
         }
         for name in context.settings.undefines:
@@ -47,13 +47,13 @@ class Compiler:
         """The words before a function that make it one of the device."""
         return (*_DEVICE, *(name.encode() for name in self._facts.device_functions))
 
-    def state(self, name: str) -> State | None:
+    def state(self, name: str) -> MacroDefinitions | None:
         """The state the compiler or the command line gives a macro; None if neither knows it."""
         if name not in self._states:
             self._states[name] = self._find(name)
         return self._states[name]
 
-    def unknown(self, name: str) -> State:
+    def unknown(self, name: str) -> MacroDefinitions:
         """The state of a macro that a build may set, or a library that was not scanned."""
         return open_state(name, self.everything, self.is_architectural_elsewhere(name))
 
@@ -69,11 +69,11 @@ class Compiler:
         """Whether it does so from the target, not only from the toolkit's release."""
         return self._facts.is_architectural_elsewhere(name)
 
-    def cuda_version(self) -> State:
+    def cuda_version(self) -> MacroDefinitions:
         """`CUDA_VERSION` in a file that includes <cuda.h>."""
         return uniform(Definition(None, self._toolkit.get(CUDA_VERSION, "")), self.everything)
 
-    def _find(self, name: str) -> State | None:
+    def _find(self, name: str) -> MacroDefinitions | None:
         facts = self._facts
         if name in self.given and not (name in facts.values and names_architecture(name)):
             return self.given[name]
@@ -91,7 +91,7 @@ class Compiler:
             return self.undefined
         return None
 
-    def _per_target(self, values: dict[str, int]) -> State:
+    def _per_target(self, values: dict[str, int]) -> MacroDefinitions:
         parts: dict[Definition, Cond] = {Definition(None, value): mask for value, mask in values.items()}
         defined = 0
         for mask in values.values():

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import NamedTuple, Union
 
 from archscan.frontends.cuda.preprocessor.expansion import operand_width
-from archscan.frontends.cuda.preprocessor.macros import HIDDEN, UNDEFINED, State, shown
+from archscan.frontends.cuda.preprocessor.macros import HIDDEN, UNDEFINED, MacroDefinitions, shown
 from archscan.frontends.cuda.preprocessor.tokens import (
     BITS,
     HALF,
@@ -50,7 +50,7 @@ class Unseen(Exception):
         self.names = names
 
 
-def computed(texts: Sequence[str], states: Mapping[str, State], everything: int) -> Cond:
+def computed(texts: Sequence[str], states: Mapping[str, MacroDefinitions], everything: int) -> Cond:
     """Where an expression of these expanded tokens holds."""
     for text in texts:
         if text not in states and text != "defined" and is_word(text):
@@ -83,7 +83,7 @@ _BINARY = {
 class _Parser:
     """Precedence climbing over the expanded tokens; every node is a `Values`."""
 
-    def __init__(self, texts: Sequence[str], states: Mapping[str, State], everything: int) -> None:
+    def __init__(self, texts: Sequence[str], states: Mapping[str, MacroDefinitions], everything: int) -> None:
         self.texts = texts
         self.states = states
         self.everything = everything

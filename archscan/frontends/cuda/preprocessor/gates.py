@@ -11,7 +11,6 @@ from archscan.analysis.decisions import About, Rest, decided
 from archscan.frontends.cuda.host.reach import Inventory
 from archscan.frontends.cuda.inventory import Named
 from archscan.frontends.cuda.lines import Lines
-from archscan.frontends.cuda.liveness import Liveness
 from archscan.frontends.cuda.preprocessor.arms import (
     ArmFacts,
     BodyFacts,
@@ -30,7 +29,8 @@ from archscan.frontends.cuda.preprocessor.project import MacroTable
 from archscan.frontends.cuda.preprocessor.target_macros import TargetCall, query
 from archscan.frontends.cuda.preprocessor.tokens import names_in
 from archscan.frontends.cuda.preprocessor.units import Context
-from archscan.frontends.cuda.preprocessor.walk import ArmTruth, ChainTruth, Environment, Stop, Walk, weaker
+from archscan.frontends.cuda.preprocessor.walk import ArmTruth, ChainTruth, MacroEnvironment, Stop, Walk, weaker
+from archscan.frontends.cuda.presence import PresenceMap
 from archscan.model.condition import Cond, Reading, both, either, possibly, readings, truth, without
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
@@ -74,7 +74,7 @@ class DirectiveFacts:
     """What the directives of one file come to."""
 
     gates: tuple[Gate, ...]
-    liveness: Liveness
+    liveness: PresenceMap
     undecided: tuple[Undecided, ...]
 
 
@@ -91,8 +91,8 @@ def directive_facts(
     everywhere = need_liveness or bool(index.calls)
     events = index.events if everywhere else table.deciding(path, index.events)
     if not everywhere and not events:
-        return DirectiveFacts((), Liveness(compiler.everything), index.undecided)
-    environment = Environment(compiler, table.before(path, compiler))
+        return DirectiveFacts((), PresenceMap(compiler.everything), index.undecided)
+    environment = MacroEnvironment(compiler, table.before(path, compiler))
     maker = _Maker(path, index, table, environment, evaluator, None if index.brief else features)
     context = table.contexts.get(path)
     walk = Walk(
@@ -116,7 +116,7 @@ def directive_facts(
             gates.append(gate)
             if budget < 0 and not index.brief:
                 undecided.append(Undecided(gate.place.line, gate.arms[0].condition, _UNREAD))
-    liveness = Liveness(compiler.everything, walk.points)
+    liveness = PresenceMap(compiler.everything, walk.points)
     for call in index.calls:
         if call.unread:
             undecided.append(Undecided(call.line, "NV_IF_TARGET", call.unread))
@@ -129,7 +129,7 @@ def directive_facts(
 class _Includes:
     """Applies what the includes of a file change."""
 
-    def __init__(self, path: str, table: MacroTable, context: Context, environment: Environment) -> None:
+    def __init__(self, path: str, table: MacroTable, context: Context, environment: MacroEnvironment) -> None:
         self.path = path
         self.table = table
         self.context = context
@@ -173,7 +173,7 @@ class _Maker:
         path: str,
         index: DirectiveIndex,
         table: MacroTable,
-        environment: Environment,
+        environment: MacroEnvironment,
         evaluator: Evaluator,
         features: Features | None,
     ) -> None:
@@ -262,7 +262,7 @@ class _Maker:
             found = self._definitions[name] = self.table.definitions_of(name, self.path)
         return found
 
-    def target_gate(self, call: TargetCall, liveness: Liveness) -> Gate:
+    def target_gate(self, call: TargetCall, liveness: PresenceMap) -> Gate:
         """The gate of one NV_IF_TARGET, NV_IF_ELSE_TARGET or NV_DISPATCH_TARGET."""
         lines = self._lines_around(call.start)
         point = liveness.point(call.start)

@@ -17,7 +17,7 @@ from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, INCLUDES, Directive, Events, scan
 from archscan.frontends.cuda.preprocessor.environment import Compiler, names_architecture
 from archscan.frontends.cuda.preprocessor.macros import defined_name
-from archscan.frontends.cuda.preprocessor.structure import Conditional, Settled, structure
+from archscan.frontends.cuda.preprocessor.structure import Conditional, IncludeGuards, structure
 from archscan.frontends.cuda.preprocessor.target_macros import TargetCall, target_calls
 from archscan.frontends.cuda.preprocessor.tokens import names_in
 from archscan.frontends.cuda.scopes import Function, Scopes
@@ -59,7 +59,7 @@ class DirectiveIndex:
     """The preprocessor's side of a file."""
 
     events: Events  # conditionals, #define, #undef, #include
-    settled: Settled
+    settled: IncludeGuards
     once: str  # what keeps it from being read twice: the name of its guard, or "#pragma"
     candidates: dict[int, Surroundings]  # by offset of the opening directive
     call_scopes: dict[int, Scope]  # of target macros, by offset

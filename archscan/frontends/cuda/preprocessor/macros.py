@@ -42,7 +42,7 @@ _HEAD = re.compile(r"\s*([A-Za-z_$][\w$]*)(\([^)]*\))?", re.S)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class State:
+class MacroDefinitions:
     """The definitions that a macro may have, each with its condition; one holds. Equal states are one object."""
 
     parts: tuple[tuple[Definition, Cond], ...]
@@ -66,19 +66,19 @@ class State:
         return next((cond for definition, cond in self.parts if definition == wanted), 0)
 
 
-_FINGERPRINTS: dict[State, str] = {}
-_STATES: dict[tuple[tuple[Definition, Cond], ...], State] = {}
+_FINGERPRINTS: dict[MacroDefinitions, str] = {}
+_STATES: dict[tuple[tuple[Definition, Cond], ...], MacroDefinitions] = {}
 
 
-def state_of(parts: Mapping[Definition, Cond]) -> State:
+def state_of(parts: Mapping[Definition, Cond]) -> MacroDefinitions:
     """The interned state with these parts; those that never hold are left out."""
     return _interned(tuple(sorted(((d, c) for d, c in parts.items() if c != 0), key=_order)))
 
 
-def _interned(key: tuple[tuple[Definition, Cond], ...]) -> State:
+def _interned(key: tuple[tuple[Definition, Cond], ...]) -> MacroDefinitions:
     found = _STATES.get(key)
     if found is None:
-        found = _STATES[key] = State(key)
+        found = _STATES[key] = MacroDefinitions(key)
     return found
 
 
@@ -87,7 +87,7 @@ def _order(part: tuple[Definition, Cond]) -> tuple[int, str, str, tuple[str, ...
     return possibly(cond), definition.mark, definition.body, definition.params or ()
 
 
-def uniform(definition: Definition, everything: int) -> State:
+def uniform(definition: Definition, everything: int) -> MacroDefinitions:
     """The state that is the same for every target."""
     return state_of({definition: everything})
 
@@ -97,7 +97,7 @@ def shown(name: str) -> str:
     return name.partition(OF)[0] if name.startswith("__has_") else name
 
 
-def open_state(name: str, everything: int, hidden: bool = False) -> State:
+def open_state(name: str, everything: int, hidden: bool = False) -> MacroDefinitions:
     """The state of a macro that someone else may define. `hidden`: so that it hangs on the target."""
     kind: AtomKind = "architecture" if hidden else "flag"
     defined = asked(atom(f"defined({name})", kind, names=(shown(name),)), everything)
@@ -105,7 +105,7 @@ def open_state(name: str, everything: int, hidden: bool = False) -> State:
     return state_of({value: defined, UNDEFINED: without(everything, defined)})
 
 
-def one_of(name: str, values: Sequence[str], everything: int) -> State:
+def one_of(name: str, values: Sequence[str], everything: int) -> MacroDefinitions:
     """The state of a macro that is defined as one of these values; as something unknown if there are none."""
     if not values:
         return uniform(Definition(None, name, OPAQUE), everything)
@@ -113,14 +113,14 @@ def one_of(name: str, values: Sequence[str], everything: int) -> State:
     return state_of({Definition(None, value): cond for value, cond in zip(values, conds, strict=True)})
 
 
-def redefined(name: str, old: State, new: Definition, live: Cond) -> State:
+def redefined(name: str, old: MacroDefinitions, new: Definition, live: Cond) -> MacroDefinitions:
     """The state after `#define` or `#undef` in a region that is live so."""
     parts = {definition: without(cond, live) for definition, cond in old.parts}
     parts[new] = either(parts.get(new, 0), live)
     return _bounded(name, parts)
 
 
-def chosen(name: str, states: Sequence[tuple[Cond, State]]) -> State:
+def chosen(name: str, states: Sequence[tuple[Cond, MacroDefinitions]]) -> MacroDefinitions:
     """The state that is one of several, each under its condition; one of these holds."""
     if all(state is states[0][1] for _, state in states):
         return states[0][1]
@@ -131,7 +131,7 @@ def chosen(name: str, states: Sequence[tuple[Cond, State]]) -> State:
     return _bounded(name, parts)
 
 
-def narrowed(state: State, live: Cond, everything: int) -> State:
+def narrowed(state: MacroDefinitions, live: Cond, everything: int) -> MacroDefinitions:
     """A state that is as good for whoever only asks where something is live, and simpler."""
     if len(state.parts) == 1:
         return state
@@ -141,7 +141,7 @@ def narrowed(state: State, live: Cond, everything: int) -> State:
     return state if isinstance(live, int) else state_of({d: within(cond, live) for d, cond in state.parts})
 
 
-def _bounded(name: str, parts: dict[Definition, Cond]) -> State:
+def _bounded(name: str, parts: dict[Definition, Cond]) -> MacroDefinitions:
     """The state with these parts. Where too many may hold, it is only known where the macro is defined."""
     open_ = [(d, c) for d, c in parts.items() if not isinstance(c, int) and d != UNDEFINED]
     if len(open_) <= _MOST_OPEN:
@@ -157,7 +157,7 @@ def _bounded(name: str, parts: dict[Definition, Cond]) -> State:
     return state_of(parts)
 
 
-def is_defined(state: State, everything: int) -> Cond:
+def is_defined(state: MacroDefinitions, everything: int) -> Cond:
     """Where the macro is defined."""
     return without(everything, state.where(UNDEFINED))
 

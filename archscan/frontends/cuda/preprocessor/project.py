@@ -17,7 +17,7 @@ from archscan.frontends.cuda.preprocessor.definitions import Definitions, defini
 from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, INCLUDES, Directive
 from archscan.frontends.cuda.preprocessor.environment import CUDA_VERSION, Compiler, names_architecture
 from archscan.frontends.cuda.preprocessor.index import DirectiveIndex, included
-from archscan.frontends.cuda.preprocessor.macros import State, chosen, open_state
+from archscan.frontends.cuda.preprocessor.macros import MacroDefinitions, chosen, open_state
 from archscan.frontends.cuda.preprocessor.tokens import names_in
 from archscan.frontends.cuda.preprocessor.units import Context, Lookup, Program, Reading, Units
 from archscan.frontends.cuda.preprocessor.walk import Base
@@ -52,7 +52,7 @@ class MacroTable:
         context = self.contexts.get(path)
         entry = context.entry if context is not None else {}
 
-        def base(name: str) -> tuple[State, Via]:
+        def base(name: str) -> tuple[MacroDefinitions, Via]:
             settled = compiler.state(name)
             if settled is not None and (name not in self.definers or compiler.overrides(name)):
                 return settled, Via.FILE
@@ -71,7 +71,7 @@ class MacroTable:
             return Via.PROJECT_TABLE
         return Via.INCLUDES
 
-    def _start(self, path: str, name: str, compiler: Compiler) -> State:
+    def _start(self, path: str, name: str, compiler: Compiler) -> MacroDefinitions:
         if name == CUDA_VERSION and self.includes.names(path, _CUDA_H):
             return compiler.cuda_version()
         return compiler.undefined if name in self.guards else compiler.unknown(name)
@@ -340,12 +340,12 @@ def _contexts(
     `open_`: units that may be more.
     """
 
-    known: dict[str, State] = {}
+    known: dict[str, MacroDefinitions] = {}
 
     def start(path: str) -> Lookup:
         version = compiler.cuda_version() if table.includes.names(path, _CUDA_H) else compiler.unknown(CUDA_VERSION)
 
-        def state(name: str) -> State:
+        def state(name: str) -> MacroDefinitions:
             found = known.get(name)
             if found is None:
                 settled = compiler.undefined if name in own or name.startswith("#") else compiler.unknown(name)
@@ -374,21 +374,21 @@ def _contexts(
     return units.contexts()
 
 
-def _with(states: Mapping[str, State], others: Lookup) -> Lookup:
+def _with(states: Mapping[str, MacroDefinitions], others: Lookup) -> Lookup:
     """Looks up a macro among these, else among the others."""
     return lambda name: states.get(name) or others(name)
 
 
-def _defined_by(units: Iterable[Reading]) -> dict[str, list[State]]:
+def _defined_by(units: Iterable[Reading]) -> dict[str, list[MacroDefinitions]]:
     """What the units have made of each macro."""
-    found: dict[str, dict[State, None]] = {}
+    found: dict[str, dict[MacroDefinitions, None]] = {}
     for unit in units:
         for name, state in unit.changes.items():
             found.setdefault(name, {})[state] = None
     return {name: list(states) for name, states in found.items()}
 
 
-def _elsewhere(name: str, states: Sequence[State], compiler: Compiler) -> State:
+def _elsewhere(name: str, states: Sequence[MacroDefinitions], compiler: Compiler) -> MacroDefinitions:
     """What a macro may be before a header that nobody is known to include: what some unit makes of it, or nothing."""
     everything = compiler.everything
     if len(states) > _MOST_STATES:

@@ -46,7 +46,7 @@ class Conditional:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class IncludeGuards:
     """What the layout of a file says of conditions, by the offset of their directives."""
 
     guards: frozenset[int] = frozenset()  # of the conditional around the whole file that keeps it from being read twice
@@ -60,7 +60,7 @@ class Structure:
     """The conditionals of a file in source order, what its layout settles, and remarks on what is unbalanced."""
 
     conditionals: tuple[Conditional, ...]
-    settled: Settled
+    settled: IncludeGuards
     problems: tuple[str, ...]
 
 
@@ -96,7 +96,7 @@ def _conditional(chain: list[Directive], body_end: int, end: int, depth: int, cl
     return Conditional(tuple(Branch(d, d.end, e) for d, e in zip(chain, ends, strict=True)), end, depth, closed)
 
 
-def settled(directives: Sequence[Directive]) -> Settled:
+def settled(directives: Sequence[Directive]) -> IncludeGuards:
     """What include guards and requirements settle."""
     required: set[int] = set()
     refused: set[int] = set()
@@ -116,7 +116,7 @@ def settled(directives: Sequence[Directive]) -> Settled:
                 refused.update(arm.start for arm, fails in arms if fails)
     whole = file_guard(directives)
     guards = frozenset() if whole is None else frozenset({whole.start})
-    return Settled(guards, guarded_name(whole) if whole else "", frozenset(required), frozenset(refused))
+    return IncludeGuards(guards, guarded_name(whole) if whole else "", frozenset(required), frozenset(refused))
 
 
 def file_guard(directives: Sequence[Directive]) -> Directive | None:

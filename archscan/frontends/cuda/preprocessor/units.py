@@ -17,15 +17,15 @@ from archscan.frontends.cuda.preprocessor.directives import Directive
 from archscan.frontends.cuda.preprocessor.environment import CUDA_VERSION, Compiler
 from archscan.frontends.cuda.preprocessor.macros import (
     Definition,
-    State,
+    MacroDefinitions,
     chosen,
     is_defined,
     narrowed,
     open_state,
     uniform,
 )
-from archscan.frontends.cuda.preprocessor.structure import Settled
-from archscan.frontends.cuda.preprocessor.walk import Environment, Walk
+from archscan.frontends.cuda.preprocessor.structure import IncludeGuards
+from archscan.frontends.cuda.preprocessor.walk import MacroEnvironment, Walk
 from archscan.model.condition import (
     EVERY,
     Cond,
@@ -47,7 +47,7 @@ _MOST_NAMES = 4  # to blame for the difference
 
 _READ = Definition(None, "", "read")  # of a file that keeps itself from being read twice
 
-Lookup = Callable[[str], State]
+Lookup = Callable[[str], MacroDefinitions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Program:
     """What matters of a file: directives that decide tracked macros, and the files that its includes may mean."""
 
     events: Sequence[Directive]
-    settled: Settled
+    settled: IncludeGuards
     once: str  # a name for what keeps it from being read twice
     includes: Mapping[int, Sequence[Sequence[str]]]  # by offset: what it may mean, as files that are read in order
     defines: frozenset[str]  # tracked macros
@@ -67,7 +67,7 @@ class Program:
         return [file for ways in self.includes.values() for files in ways for file in files]
 
 
-Changes = tuple[tuple[Cond, State], ...]
+Changes = tuple[tuple[Cond, MacroDefinitions], ...]
 """What a macro becomes, in the ways of reading a file that change it."""
 
 
@@ -76,7 +76,7 @@ class Context:
     """A file where it is read: where that is at all, its macros before it, and what its includes change."""
 
     live: Cond
-    entry: Mapping[str, State]
+    entry: Mapping[str, MacroDefinitions]
     after: Mapping[int, Mapping[str, Changes]]  # by the offset of the `#include`
 
     def said(self) -> object:
@@ -97,7 +97,7 @@ class Reading(NamedTuple):
 
     number: int
     asked: tuple[str, ...]
-    changes: Mapping[str, State]
+    changes: Mapping[str, MacroDefinitions]
 
 
 @dataclass(slots=True)
@@ -108,9 +108,9 @@ class _Branch:
     """
 
     asked: tuple[str, ...]
-    found: tuple[State, ...]
+    found: tuple[MacroDefinitions, ...]
     reading: Reading | None  # None: there are several
-    next: dict[State, _Branch] = field(default_factory=dict)  # by the state of `name`
+    next: dict[MacroDefinitions, _Branch] = field(default_factory=dict)  # by the state of `name`
     name: str = ""
 
     def known(self, lookup: Lookup) -> Reading | None:
@@ -125,7 +125,7 @@ class _Branch:
             branch = branch.next.get(lookup(branch.name))
         return None
 
-    def add(self, found: tuple[State, ...], reading: Reading) -> None:
+    def add(self, found: tuple[MacroDefinitions, ...], reading: Reading) -> None:
         """Files a reading that has found these states for what it has asked for."""
         branch, at = self, 0
         while True:
@@ -149,15 +149,15 @@ class _Branch:
         self.asked, self.found, self.reading = self.asked[:at], self.found[:at], None
 
 
-class _Inner(Environment):
+class _Inner(MacroEnvironment):
     """The macros in a file that is read: those that no file defines are the same everywhere, and not asked for."""
 
-    def __init__(self, compiler: Compiler, before: Lookup, settled: Callable[[str], State | None]) -> None:
+    def __init__(self, compiler: Compiler, before: Lookup, settled: Callable[[str], MacroDefinitions | None]) -> None:
         super().__init__(compiler, lambda name: (before(name), Via.FILE))
         self._settled = settled
         self._entry = before if isinstance(before, _Entry) else None  # None: nothing includes it
 
-    def lookup(self, name: str) -> State:
+    def lookup(self, name: str) -> MacroDefinitions:
         """The state of a macro here, asked of the includers in turn: a loop, as includes lie deeper than calls may."""
         asking: list[_Inner] = []
         here = self
@@ -182,15 +182,15 @@ class _Entry:
 
     includer: _Inner
     once: str  # that the file has been read; "" where it may be read again
-    was_read: State
+    was_read: MacroDefinitions
     live: Cond
     everything: int
 
-    def __call__(self, name: str) -> State:
+    def __call__(self, name: str) -> MacroDefinitions:
         """The state of a macro."""
         return self.was_read if name == self.once else self.passed(name, self.includer.lookup(name))
 
-    def passed(self, name: str, state: State) -> State:
+    def passed(self, name: str, state: MacroDefinitions) -> MacroDefinitions:
         """The state of the includer, where the include is live."""
         if self.live == self.everything or self.includer.compiler.state(name) is not None:
             return state
@@ -204,15 +204,15 @@ class _Frame:
     path: str
     environment: _Inner
     inside: list[tuple[int, Cond]] = field(default_factory=list)
-    after: dict[int, Mapping[str, State]] = field(default_factory=dict)
+    after: dict[int, Mapping[str, MacroDefinitions]] = field(default_factory=dict)
 
 
 class _Way(NamedTuple):
     """One way in which a file was read."""
 
     number: int
-    entry: Mapping[str, State]
-    after: Mapping[int, Mapping[str, State]]
+    entry: Mapping[str, MacroDefinitions]
+    after: Mapping[int, Mapping[str, MacroDefinitions]]
 
 
 class Units:
@@ -225,7 +225,7 @@ class Units:
         self._everything = compiler.everything
         self._once = {path: f"#once {program.once}" if program.once else "" for path, program in programs.items()}
         self._varying = frozenset(self._once.values()).union(*(program.defines for program in programs.values()))
-        self._same: dict[str, State | None] = {CUDA_VERSION: None}  # it hangs on what a unit includes
+        self._same: dict[str, MacroDefinitions | None] = {CUDA_VERSION: None}  # it hangs on what a unit includes
         self._was_read = uniform(_READ, self._everything)
         self._memory: dict[str, _Branch] = {}
         self._inside: list[list[tuple[int, Cond]]] = []  # of each reading those inside it, with where they are
@@ -281,7 +281,7 @@ class Units:
             self._ways.setdefault(path, []).append(_Way(found.number, entry, after))
         return found
 
-    def _settled(self, name: str) -> State | None:
+    def _settled(self, name: str) -> MacroDefinitions | None:
         """The state of a macro that no file defines; None for another."""
         if name not in self._same:
             unset = self.compiler.state(name) or self.compiler.unknown(name)
@@ -291,7 +291,7 @@ class Units:
     def _include(self, frame: _Frame, event: Directive, live: Cond, _: Via) -> bool:
         """Reads what an include may mean, and takes note of what it changes; whether it changes anything."""
         meant = self.programs[frame.path].includes.get(event.start, ())
-        made: dict[str, State] = {}
+        made: dict[str, MacroDefinitions] = {}
         if len(meant) == 1:
             for file in meant[0]:
                 made.update(self._enter(file, frame, live))
@@ -305,7 +305,7 @@ class Units:
             frame.after[event.start] = made
         return bool(made)
 
-    def _enter(self, path: str, frame: _Frame, live: Cond) -> Mapping[str, State]:
+    def _enter(self, path: str, frame: _Frame, live: Cond) -> Mapping[str, MacroDefinitions]:
         """Reads a file that is included where it was not yet; the macros that this changes, as they are then."""
         outer, once = frame.environment.lookup, self._once[path]
         if once:
@@ -333,7 +333,7 @@ class Units:
         frame.environment.take(changes)
         return changes
 
-    def _lost(self, path: str) -> dict[str, State]:
+    def _lost(self, path: str) -> dict[str, MacroDefinitions]:
         """What is known behind a file that is not followed: nothing of what it may define."""
         queue, names = [path], set[str]()
         for current in queue:
@@ -383,7 +383,9 @@ class Units:
                     found[number] = either(found[number], both(cond, where))
         return found
 
-    def _one_of(self, name: str, states: Sequence[State | None], conds: Sequence[Cond], somewhere: int) -> State:
+    def _one_of(
+        self, name: str, states: Sequence[MacroDefinitions | None], conds: Sequence[Cond], somewhere: int
+    ) -> MacroDefinitions:
         """The state that is one of these; unknown where the file is not read; whatever it may be where nobody asks."""
         some = next(state for state in states if state is not None)
         unknown = open_state(name, self._everything, hidden=True)

@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from archscan.frontends.cuda.liveness import Point
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator, condition_text
 from archscan.frontends.cuda.preprocessor.directives import INCLUDES, OPENERS, Directive
 from archscan.frontends.cuda.preprocessor.environment import Compiler
 from archscan.frontends.cuda.preprocessor.macros import (
     UNDEFINED,
     Definition,
-    State,
+    MacroDefinitions,
     defined_name,
     parse_define,
     redefined,
     uniform,
 )
-from archscan.frontends.cuda.preprocessor.structure import Settled
+from archscan.frontends.cuda.preprocessor.structure import IncludeGuards
+from archscan.frontends.cuda.presence import Point
 from archscan.model.condition import Cond, atoms, both, either, possibly, restricted, surely, without
 from archscan.model.gate import Via
 
@@ -31,21 +31,23 @@ def weaker(one: Via, other: Via) -> Via:
     return one if _TRUST[one] >= _TRUST[other] else other
 
 
-Base = Callable[[str], tuple[State, Via]]
+Base = Callable[[str], tuple[MacroDefinitions, Via]]
 """What a macro is before a file says anything, and what that rests on."""
 
 
-class Environment:
+class MacroEnvironment:
     """The macros at one point of a file."""
 
     def __init__(self, compiler: Compiler, base: Base) -> None:
         self.compiler = compiler
-        self.local: dict[str, State] = {}
+        self.local: dict[str, MacroDefinitions] = {}
         self._local_via: dict[str, Via] = {}
         self._base = base
-        self.before: dict[str, tuple[State, Via]] = {}  # what has been asked for before the file said anything of it
+        self.before: dict[
+            str, tuple[MacroDefinitions, Via]
+        ] = {}  # what has been asked for before the file said anything of it
 
-    def lookup(self, name: str) -> State:
+    def lookup(self, name: str) -> MacroDefinitions:
         """The state of a macro here."""
         found = self.local.get(name)
         return self._before(name)[0] if found is None else found
@@ -54,7 +56,7 @@ class Environment:
         """What that state rests on."""
         return self._local_via.get(name, Via.INCLUDES) if name in self.local else self._before(name)[1]
 
-    def _before(self, name: str) -> tuple[State, Via]:
+    def _before(self, name: str) -> tuple[MacroDefinitions, Via]:
         found = self.before.get(name)
         if found is None:
             found = self.before[name] = self._base(name)
@@ -69,11 +71,11 @@ class Environment:
         elif live != 0:
             self.set(name, redefined(name, self.lookup(name), definition, live), weaker(via, self.via(name)))
 
-    def take(self, states: Mapping[str, State]) -> None:
+    def take(self, states: Mapping[str, MacroDefinitions]) -> None:
         """Takes note of what an include has changed."""
         self.local.update(states)
 
-    def set(self, name: str, state: State, via: Via) -> None:
+    def set(self, name: str, state: MacroDefinitions, via: Via) -> None:
         """Takes note of what a macro is from here on."""
         self.local[name] = state
         self._local_via[name] = via
@@ -126,9 +128,9 @@ class Walk:
 
     def __init__(
         self,
-        environment: Environment,
+        environment: MacroEnvironment,
         evaluator: Evaluator,
-        settled: Settled | None = None,
+        settled: IncludeGuards | None = None,
         end: Stop = _NOWHERE,
         needed: frozenset[str] | None = None,
         included: Callable[[Directive, Cond, Via], bool] | None = None,
@@ -139,7 +141,7 @@ class Walk:
         """
         self.environment = environment
         self.evaluator = evaluator
-        self.settled = settled or Settled()
+        self.settled = settled or IncludeGuards()
         self.end = end
         self.points: list[Point] = []
         self._is_told = True

@@ -17,7 +17,7 @@ from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.names import lookup
 from archscan.frontends.python.interpreter.values import (
     Capability,
-    Split,
+    Partitioned,
     Unknown,
     Value,
     depends,
@@ -33,12 +33,12 @@ from archscan.model.gate import Arm, Does, Effect, Gate, Kind, Layer, Related
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 _MOST_RELATED = 12
 
 
-def is_gate(scan: ModulePass, answers: list[Answer], conditions: list[Node | None], frame: Frame) -> bool:
+def is_gate(scan: GateCollector, answers: list[Answer], conditions: list[Node | None], frame: Frame) -> bool:
     """Whether some answer differs between targets, or hangs on one in a way that no caller can settle."""
     return varies(answers) or any(
         _undecided(a) and not _left_to_callers(scan, c, frame)
@@ -47,7 +47,7 @@ def is_gate(scan: ModulePass, answers: list[Answer], conditions: list[Node | Non
     )
 
 
-def renames(scan: ModulePass, results: list[Node], frame: Frame) -> bool:
+def renames(scan: GateCollector, results: list[Node], frame: Frame) -> bool:
     """Whether all that may come out are names of chips, the chip's own among them: then nobody is left out."""
     target = scan.interpreter.lanes.targets[0][0]
     values = [scan.interpreter.evaluate(node, frame) for node in results]
@@ -59,7 +59,7 @@ def renames(scan: ModulePass, results: list[Node], frame: Frame) -> bool:
     )
 
 
-def _is_chip(scan: ModulePass, value: Value, node: Node, frame: Frame) -> bool:
+def _is_chip(scan: GateCollector, value: Value, node: Node, frame: Frame) -> bool:
     """Whether a value is the target itself, or made of it: `f"sm_{cc}a"`, `min(cc, newest)`."""
     if not isinstance(value, Unknown):
         return _names_chip(value)
@@ -72,14 +72,14 @@ def _is_chip(scan: ModulePass, value: Value, node: Node, frame: Frame) -> bool:
 def _names_chip(value: Value) -> bool:
     if isinstance(value, Capability):
         return True
-    groups = value.groups if isinstance(value, Split) else ()
+    groups = value.groups if isinstance(value, Partitioned) else ()
     return len(groups) > _MANY and all(is_constant(v) and not isinstance(v, bool) for v, _ in groups)
 
 
 _MANY = 5  # values that differ between so many targets are the targets' own
 
 
-def has_suffix(scan: ModulePass, results: list[Node | None], frame: Frame) -> Answer:
+def has_suffix(scan: GateCollector, results: list[Node | None], frame: Frame) -> Answer:
     """Where a choice of suffixes for a chip's name, `"a" if cc >= 90 else ""`, is one: only newer chips have any."""
     values = [scan.interpreter.evaluate(node, frame) for node in results if node is not None]
     if not any(v in ("a", "f") for v in values if isinstance(v, str)) or any(v not in ("", "a", "f") for v in values):
@@ -96,7 +96,7 @@ def varies(answers: list[Answer]) -> bool:
     return any(a.arch and a.varies for a in answers)
 
 
-def _left_to_callers(scan: ModulePass, condition: Node, frame: Frame) -> bool:
+def _left_to_callers(scan: GateCollector, condition: Node, frame: Frame) -> bool:
     """Whether the condition compares the target with a parameter: the callers' lists are the gates."""
     names: set[str] = set()
     current: Frame | None = frame
@@ -111,7 +111,7 @@ def _left_to_callers(scan: ModulePass, condition: Node, frame: Frame) -> bool:
 
 
 def arms_of(
-    scan: ModulePass, parts: list[tuple[Node | None, Node, Node]], answers: list[Answer], reach: Answer, frame: Frame
+    scan: GateCollector, parts: list[tuple[Node | None, Node, Node]], answers: list[Answer], reach: Answer, frame: Frame
 ) -> tuple[Arm, ...]:
     arms: list[Arm] = []
     left = reach
@@ -126,7 +126,13 @@ def arms_of(
 
 
 def arm_of(
-    scan: ModulePass, condition: Node | None, block: Node, statement: Node, own: Answer, effective: Answer, frame: Frame
+    scan: GateCollector,
+    condition: Node | None,
+    block: Node,
+    statement: Node,
+    own: Answer,
+    effective: Answer,
+    frame: Frame,
 ) -> Arm:
     spot = condition if condition is not None else block
     if condition is not None and own.arch:
@@ -150,7 +156,8 @@ def arm_of(
     )
 
 
-def gate_of(scan: ModulePass, kind: Kind, spot: Node, arms: tuple[Arm, ...], rest: Effect, related: tuple[Related, ...],
+def gate_of(
+    scan: GateCollector, kind: Kind, spot: Node, arms: tuple[Arm, ...], rest: Effect, related: tuple[Related, ...],
     reach: Answer, path: list[Node], frame: Frame,
 ) -> Gate:  # fmt: skip
     """The gate of a condition that is asked at a spot."""
@@ -166,7 +173,7 @@ def gate_of(scan: ModulePass, kind: Kind, spot: Node, arms: tuple[Arm, ...], res
     return made(scan, kind, spot, arms, Rest(rest), about)
 
 
-def made(scan: ModulePass, kind: Kind, spot: Node, arms: tuple[Arm, ...], rest: Rest, about: About) -> Gate:
+def made(scan: GateCollector, kind: Kind, spot: Node, arms: tuple[Arm, ...], rest: Rest, about: About) -> Gate:
     """The gate of a decision that is made at a spot, whose words tell what it is asked for."""
     layer = layer_of(scan, about.related, spot)
     gate = decided(scan.module.path, layer, kind, place(spot, scan.module.data), arms, rest, about)
@@ -189,7 +196,7 @@ def traced(related: Iterable[Related]) -> tuple[Related, ...]:
     return tuple(dict.fromkeys(related))[:_MOST_RELATED]
 
 
-def layer_of(scan: ModulePass, related: tuple[Related, ...], spot: Node) -> Layer:
+def layer_of(scan: GateCollector, related: tuple[Related, ...], spot: Node) -> Layer:
     words = text(spot)
     if re.search(r"\bhas_sm_?\d", words):
         return Layer.BUILD
@@ -199,7 +206,7 @@ def layer_of(scan: ModulePass, related: tuple[Related, ...], spot: Node) -> Laye
     return Layer.PYTHON
 
 
-def kind_of(scan: ModulePass, kind: Kind, spot: Node, arms: tuple[Arm, ...], rest: Effect) -> Kind:
+def kind_of(scan: GateCollector, kind: Kind, spot: Node, arms: tuple[Arm, ...], rest: Effect) -> Kind:
     words = text(spot)
     if re.search(r"\bhas_sm_?\d", words):
         return Kind.BUILD_FLAG
@@ -210,11 +217,11 @@ def kind_of(scan: ModulePass, kind: Kind, spot: Node, arms: tuple[Arm, ...], res
     return kind
 
 
-def notes_on(scan: ModulePass, spot: Node, frame: Frame) -> tuple[tuple[str, str], ...]:
+def notes_on(scan: GateCollector, spot: Node, frame: Frame) -> tuple[tuple[str, str], ...]:
     return (("encoding", "text"),) if _text_compare(scan, spot) or _cuts_text(scan, spot, frame) else ()
 
 
-def _text_compare(scan: ModulePass, spot: Node) -> bool:
+def _text_compare(scan: GateCollector, spot: Node) -> bool:
     """Whether capabilities are ordered as text: "12.0" >= "7.0" is false."""
     if spot.type != "comparison_operator":
         return False
@@ -222,7 +229,7 @@ def _text_compare(scan: ModulePass, spot: Node) -> bool:
     return bool(signs & {"<", ">", "<=", ">="}) and any(inner(o).type == "string" for o in operands(spot))
 
 
-def _cuts_text(scan: ModulePass, spot: Node, frame: Frame) -> bool:
+def _cuts_text(scan: GateCollector, spot: Node, frame: Frame) -> bool:
     """Whether digits are cut out of a text by position: `int("sm_120"[3:5])` is 12."""
     for operand in operands(spot) if spot.type == "comparison_operator" else ():
         call = inner(operand)
@@ -235,7 +242,7 @@ def _cuts_text(scan: ModulePass, spot: Node, frame: Frame) -> bool:
 
 
 def arm_notes(
-    scan: ModulePass, parts: list[tuple[Node | None, Node, Node]], path: list[Node], frame: Frame
+    scan: GateCollector, parts: list[tuple[Node | None, Node, Node]], path: list[Node], frame: Frame
 ) -> tuple[tuple[str, str], ...]:
     """Compiled images named beside an arm, and the shared memory of the tile it returns."""
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
@@ -251,7 +258,7 @@ def arm_notes(
     return tuple(found)
 
 
-def words_near(scan: ModulePass, node: Node, path: list[Node]) -> str:
+def words_near(scan: GateCollector, node: Node, path: list[Node]) -> str:
     """Comments above and inside the statement, the docstring of the function around it, and how its class begins."""
     words = said_above(node)
     words += [text(c).lstrip("# ") for c in comments(node)]
@@ -263,7 +270,7 @@ def words_near(scan: ModulePass, node: Node, path: list[Node]) -> str:
 
 
 def words_about(
-    scan: ModulePass, node: Node, path: list[Node], symbols: tuple[str, ...], related: tuple[Related, ...]
+    scan: GateCollector, node: Node, path: list[Node], symbols: tuple[str, ...], related: tuple[Related, ...]
 ) -> str:
     """The words near a statement, and those of the predicates that it asks by name; what they ask is another matter."""
     names = {f"def {symbol.rpartition('.')[2]}" for symbol in symbols}

@@ -22,7 +22,7 @@ from archscan.frontends.build.images import (
     suffix_features,
 )
 from archscan.frontends.build.request import ARCH_NAME
-from archscan.frontends.python.gates.looped_flags import Looped, looped_flags
+from archscan.frontends.python.gates.generated_flags import Looped, looped_flags
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.source.comments import said_above
 from archscan.frontends.python.source.modules import Module
@@ -32,7 +32,7 @@ from archscan.model.gate import Does, Effect, FeatureUse, Gate, Kind, Layer, Rel
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
     from archscan.frontends.python.interpreter.evaluate import Interpreter
 
 _LARGEST = 300_000  # build scripts are short
@@ -101,7 +101,7 @@ def _may_ask(data: bytes) -> bool:
     return b"ARCH" in data and (b"environ" in data or b"getenv" in data or _MAKES_CODE.search(data) is not None)
 
 
-def reached(scan: ModulePass, gate: Gate) -> Gate:
+def reached(scan: GateCollector, gate: Gate) -> Gate:
     """A list with whom the refusals before it leave over: `if capability != (9, 0): raise` above `ARCH = "sm_90a"`."""
     scan.interpreter.steps = 0
     left = reach_of(scan, scan.module.descend(gate.place.start)).truth

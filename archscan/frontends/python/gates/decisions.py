@@ -14,16 +14,16 @@ from archscan.frontends.python.gates.effects import after, asserted, caught, eff
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.interpreter.conditions import answer, answer_of, conjunct_of, focus, met, passed
 from archscan.frontends.python.interpreter.replay import names_in
-from archscan.frontends.python.interpreter.values import Maybe, Unknown, Value, depends
+from archscan.frontends.python.interpreter.values import Assumed, Unknown, Value, depends
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import inner, line_of, oneline, operands, statements, text, walk
 from archscan.model.gate import Arm, Does, Effect, Kind, Related
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 
-def visit_conditional(scan: ModulePass, path: list[Node]) -> None:
+def visit_conditional(scan: GateCollector, path: list[Node]) -> None:
     node, below = path[-2], path[-1]
     parts = operands(node)
     if len(parts) != 3 or below != parts[1] or not scan.once(node, "ifexp"):
@@ -75,7 +75,7 @@ def _is_told(path: list[Node]) -> bool:
     )
 
 
-def visit_while(scan: ModulePass, path: list[Node]) -> None:
+def visit_while(scan: GateCollector, path: list[Node]) -> None:
     """A loop that only some targets enter: `while capability >= (9, 0) and queue: …`."""
     node, below = path[-2], path[-1]
     condition, body = child(node, "condition"), child(node, "body")
@@ -98,7 +98,7 @@ def visit_while(scan: ModulePass, path: list[Node]) -> None:
     scan.add(gate_of(scan, Kind.IF, spot, (arm,), caught(effect_of(behind), path), related, reach, path, frame))
 
 
-def visit_assert(scan: ModulePass, path: list[Node]) -> None:
+def visit_assert(scan: GateCollector, path: list[Node]) -> None:
     node, below = path[-2], path[-1]
     condition = operands(node)[0]
     if below != condition or not scan.once(node, "assert"):
@@ -116,13 +116,13 @@ def visit_assert(scan: ModulePass, path: list[Node]) -> None:
     scan.add(gate_of(scan, Kind.CHECK, spot, (arm,), asserted(node), related, reach, path, frame))
 
 
-def visit_return(scan: ModulePass, path: list[Node]) -> None:
+def visit_return(scan: GateCollector, path: list[Node]) -> None:
     node, value = path[-2], inner(path[-1])
     if _is_condition(value) and scan.once(node, "return"):
         _return_gate(scan, path)
 
 
-def _return_gate(scan: ModulePass, path: list[Node], last: bool = False) -> None:
+def _return_gate(scan: GateCollector, path: list[Node], last: bool = False) -> None:
     node, value = path[-2], inner(path[-1])
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
     if function is None:
@@ -146,13 +146,13 @@ def _return_gate(scan: ModulePass, path: list[Node], last: bool = False) -> None
     scan.add(gate_of(scan, Kind.RETURNED_TRUTH, spot, (arm,), rest, related, reach, path, frame))
 
 
-def _is_truth(scan: ModulePass, value: Value) -> bool:
+def _is_truth(scan: GateCollector, value: Value) -> bool:
     """Whether a call gives yes or no: a number or name that it gives is no answer."""
-    values = [one.value if isinstance(one, Maybe) else one for one, _ in scan.interpreter.lanes.groups(value)]
+    values = [one.value if isinstance(one, Assumed) else one for one, _ in scan.interpreter.lanes.groups(value)]
     return all(one is None or isinstance(one, (bool, Unknown)) for one in values)
 
 
-def visit_assignment(scan: ModulePass, path: list[Node]) -> None:
+def visit_assignment(scan: GateCollector, path: list[Node]) -> None:
     node, below = path[-2], path[-1]
     right, left = child(node, "right"), child(node, "left")
     if below != right or right is None or left is None or not scan.once(node, "assign"):
@@ -192,7 +192,7 @@ def _is_kept(path: list[Node]) -> bool:
     return False
 
 
-def _flag_gate(scan: ModulePass, path: list[Node], value: Value, related: tuple[Related, ...]) -> None:
+def _flag_gate(scan: GateCollector, path: list[Node], value: Value, related: tuple[Related, ...]) -> None:
     node, right = path[-2], path[-1]
     frame = scan.frame(path)
     own = answer_of(scan.interpreter, value, right)
@@ -209,7 +209,7 @@ def _flag_gate(scan: ModulePass, path: list[Node], value: Value, related: tuple[
     scan.add(gate_of(scan, Kind.FLAG, spot, (arm,), rest, related, reach, path, frame))
 
 
-def visit_lambda(scan: ModulePass, path: list[Node]) -> None:
+def visit_lambda(scan: GateCollector, path: list[Node]) -> None:
     """A predicate kept in a table: `"fp8": lambda: capability >= (8, 9)`."""
     node, body = path[-2], inner(path[-1])
     is_kept = len(path) > 2 and path[-3].type in ("pair", "list", "tuple")
@@ -224,14 +224,14 @@ def visit_lambda(scan: ModulePass, path: list[Node]) -> None:
 _CONDITIONS = ("comparison_operator", "boolean_operator", "not_operator")
 
 
-def visit_filter(scan: ModulePass, path: list[Node]) -> None:
+def visit_filter(scan: GateCollector, path: list[Node]) -> None:
     node = path[-2]
     if path[-3].type == "case_clause" or not scan.once(node, "filter"):  # a case's guard goes with its case
         return
     simple(scan, path, path[-1], Kind.IF, Effect(Does.WORK, line_of(node)), Effect(Does.SKIPS, line_of(node)))
 
 
-def simple(scan: ModulePass, path: list[Node], condition: Node, kind: Kind, does: Effect, rest: Effect) -> None:
+def simple(scan: GateCollector, path: list[Node], condition: Node, kind: Kind, does: Effect, rest: Effect) -> None:
     scan.traced()
     frame = scan.frame(path)
     own = answer(scan.interpreter, condition, frame)

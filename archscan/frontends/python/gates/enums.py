@@ -17,10 +17,10 @@ from archscan.frontends.python.source.syntax import field as child
 from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 
-def visit_member(scan: ModulePass, path: list[Node], call: Node) -> bool:
+def visit_member(scan: GateCollector, path: list[Node], call: Node) -> bool:
     """Adds the gate of a call that looks a member of an enumeration up by its value; whether it is such a call."""
     function, (positional, keywords) = child(call, "function"), arguments(call)
     if function is None or function.type != "identifier" or len(positional) != 1 or keywords:
@@ -47,7 +47,7 @@ def _is_enum(cls: ClassV) -> bool:
     return holder is not None and any(text(base).endswith("Enum") for base in operands(holder))
 
 
-def _members(scan: ModulePass, cls: ClassV) -> tuple[Value, ...]:
+def _members(scan: GateCollector, cls: ClassV) -> tuple[Value, ...]:
     """The values of an enumeration that name targets: 0 for an unknown one is none."""
     names = [n for n, b in scan.interpreter.class_frame(cls).scope.bindings.items() if b[-1].kind == "assign"]
     members = [class_member(scan.interpreter, cls, name, cls) for name in names]

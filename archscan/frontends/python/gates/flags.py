@@ -12,14 +12,14 @@ from archscan.frontends.python.gates.definitions import definition
 from archscan.frontends.python.gates.lists import emit
 from archscan.frontends.python.interpreter.conditions import Answer
 from archscan.frontends.python.interpreter.frames import Frame
-from archscan.frontends.python.interpreter.values import Maybe, Unknown, Value
+from archscan.frontends.python.interpreter.values import Assumed, Unknown, Value
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import inner, line_of, oneline, operands, text
 from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 _NAMES_TARGET = re.compile(r"(?i)arch|gencode|compute|sm_|flags")
 _HOLDS_FLAGS = re.compile(r"(?i)flags|options|compile_args|nvcc")
@@ -27,7 +27,7 @@ _ONLY_CODE = re.compile(r"(?<![\w-])-?-cubin\b")  # else a bare -arch=sm_90 puts
 _COMPILER = re.compile(r"(?i)nvcc")
 
 
-def visit_flags(scan: ModulePass, path: list[Node]) -> bool:
+def visit_flags(scan: GateCollector, path: list[Node]) -> bool:
     """Adds the gate of flags handed to what compiles: `extra_cuda_cflags=sm90a_flags`; whether they name targets."""
     node = path[-2]
     value, name = child(node, "value"), child(node, "name")
@@ -37,7 +37,7 @@ def visit_flags(scan: ModulePass, path: list[Node]) -> bool:
     return scan.once(node, "flags") and _flags_gate(scan, [*path[:-1], value], call, value)
 
 
-def visit_command(scan: ModulePass, path: list[Node]) -> None:
+def visit_command(scan: GateCollector, path: list[Node]) -> None:
     """`["nvcc", "-cubin", "-arch", ARCH, ...]`: a command line with the compiler at its head."""
     command = path[-2]
     parts = operands(command)
@@ -45,7 +45,7 @@ def visit_command(scan: ModulePass, path: list[Node]) -> None:
         _flags_gate(scan, path, command, command)
 
 
-def _flags_gate(scan: ModulePass, path: list[Node], compiles: Node, value: Node) -> bool:
+def _flags_gate(scan: GateCollector, path: list[Node], compiles: Node, value: Node) -> bool:
     scan.traced()
     frame = scan.frame(path)
     images = _images(scan, scan.interpreter.evaluate(value, frame))
@@ -60,7 +60,7 @@ def _flags_gate(scan: ModulePass, path: list[Node], compiles: Node, value: Node)
     return any(some for some, _ in images)
 
 
-def _images(scan: ModulePass, values: Value) -> list[tuple[tuple[Image, ...], int]]:
+def _images(scan: GateCollector, values: Value) -> list[tuple[tuple[Image, ...], int]]:
     """What is compiled on which lanes; lanes on which nobody knows are left out."""
     lanes = scan.interpreter.lanes
     found = []
@@ -75,7 +75,7 @@ def _images(scan: ModulePass, values: Value) -> list[tuple[tuple[Image, ...], in
 
 def _words(flags: Value) -> str | None:
     """The flags as a command line; None where one that may name a target is not known."""
-    flags = flags.value if isinstance(flags, Maybe) else flags
+    flags = flags.value if isinstance(flags, Assumed) else flags
     if isinstance(flags, str):
         return flags
     if not isinstance(flags, tuple):
@@ -89,7 +89,7 @@ def _words(flags: Value) -> str | None:
     return " ".join(words)
 
 
-def _compiled(scan: ModulePass, found: list[tuple[tuple[Image, ...], int]]) -> Answer | None:
+def _compiled(scan: GateCollector, found: list[tuple[tuple[Image, ...], int]]) -> Answer | None:
     """The GPUs that can load what is compiled for them; None where all or none can. No target named means the own."""
     yes = no = 0
     for images, mask in found:
@@ -102,7 +102,7 @@ def _compiled(scan: ModulePass, found: list[tuple[tuple[Image, ...], int]]) -> A
     return Answer(truth, truth, arch=True) if yes and no else None
 
 
-def _definitions(scan: ModulePass, value: Node, frame: Frame) -> tuple[Related, ...]:
+def _definitions(scan: GateCollector, value: Node, frame: Frame) -> tuple[Related, ...]:
     """Where the lists are written that a value names."""
     stack, found = [value], []
     while stack:

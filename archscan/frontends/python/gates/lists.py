@@ -16,7 +16,7 @@ from archscan.frontends.python.gates.definitions import literal_of, said_beside
 from archscan.frontends.python.gates.effects import message_of, raised
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.gates.requirements import refusal_of
-from archscan.frontends.python.gates.skips import visit_mark
+from archscan.frontends.python.gates.test_skips import visit_mark
 from archscan.frontends.python.interpreter.calls import outcome_of
 from archscan.frontends.python.interpreter.conditions import Answer
 from archscan.frontends.python.interpreter.evaluate import Interpreter
@@ -43,7 +43,7 @@ from archscan.model.gate import Does, Effect, FeatureUse, Kind, Layer, Related, 
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 
 # A registry that is told in so many words whom an entry is for, wherever it asks for that.
@@ -67,7 +67,7 @@ def admitted(interpreter: Interpreter, values: Value, encoding: str) -> Answer |
     return Answer(Truth(yes, no), Truth(yes, no), arch=True) if yes and no else None
 
 
-def visit_keyword(scan: ModulePass, path: list[Node]) -> None:
+def visit_keyword(scan: GateCollector, path: list[Node]) -> None:
     """supported_major_versions=[9, 10], and any list whose callee raises for the targets that it leaves out."""
     node = path[-2]
     value, name_node = child(node, "value"), child(node, "name")
@@ -103,7 +103,7 @@ def visit_keyword(scan: ModulePass, path: list[Node]) -> None:
     emit(scan, Kind.KEYWORD_LIST, value, own, rest, related, path, frame, layer, call)
 
 
-def _truth_argument(scan: ModulePass, path: list[Node], value: Node, values: Value, frame: Frame) -> None:
+def _truth_argument(scan: GateCollector, path: list[Node], value: Node, values: Value, frame: Frame) -> None:
     """A capability comparison written straight into an argument: f(enable=cap >= 90)."""
     node = inner(value)
     if node.type in ("comparison_operator", "boolean_operator", "not_operator") and depends(values):
@@ -117,7 +117,7 @@ def _truth_argument(scan: ModulePass, path: list[Node], value: Node, values: Val
         )
 
 
-def visit_argument(scan: ModulePass, path: list[Node]) -> None:
+def visit_argument(scan: GateCollector, path: list[Node]) -> None:
     """A list literal given by position to a callee that raises for what it leaves out."""
     value = path[-1]
     call = path[-3] if len(path) > 2 and path[-3].type == "call" else None
@@ -154,7 +154,7 @@ def visit_argument(scan: ModulePass, path: list[Node]) -> None:
 _CONDITIONS = ("comparison_operator", "boolean_operator", "not_operator")
 
 
-def _spread_appended(scan: ModulePass, path: list[Node], call: Node) -> None:
+def _spread_appended(scan: GateCollector, path: list[Node], call: Node) -> None:
     """Looks at the uses of a list that a condition is appended to: `conditions.append(cap >= 80); all(conditions)`."""
     function = child(call, "function")
     owner, _, method = text(function).rpartition(".") if function is not None else ("", "", "")
@@ -162,7 +162,7 @@ def _spread_appended(scan: ModulePass, path: list[Node], call: Node) -> None:
         scan.spread_name(owner, call, path)
 
 
-def names_targets(values: Value, scan: ModulePass) -> bool:
+def names_targets(values: Value, scan: GateCollector) -> bool:
     target = scan.interpreter.lanes.targets[0][0]
     return (
         isinstance(values, tuple)
@@ -187,7 +187,7 @@ def is_checking(call: Node) -> bool:
     return statement and (is_check(name) or "guard" in name.lower())
 
 
-def mixed_up(scan: ModulePass, condition: Node, frame: Frame) -> Answer | None:
+def mixed_up(scan: GateCollector, condition: Node, frame: Frame) -> Answer | None:
     """Whom a condition means that compares a pair with numbers, `get_device_capability() in (90, 120)`: true of nobody.
 
     None where it is no such condition.
@@ -212,7 +212,7 @@ def mixed_up(scan: ModulePass, condition: Node, frame: Frame) -> Answer | None:
     return ~meant if meant is not None and signs & {"!=", "not in"} else meant
 
 
-def not_raised(scan: ModulePass, raises: list[Raise]) -> Answer:
+def not_raised(scan: GateCollector, raises: list[Raise]) -> Answer:
     bad = 0
     for one in raises:
         bad |= one.mask
@@ -227,7 +227,7 @@ def raise_effect(one: Raise) -> tuple[Effect, tuple[Related, ...]]:
 
 
 def _refusal(
-    scan: ModulePass, call: Node, frame: Frame, requirement: Requirement, raises: list[Raise]
+    scan: GateCollector, call: Node, frame: Frame, requirement: Requirement, raises: list[Raise]
 ) -> tuple[Effect, tuple[Related, ...]]:
     """What the callee of a known keyword does without a match: its own raise, where it is scanned."""
     if raises:
@@ -240,7 +240,7 @@ def _refusal(
     return Effect(Does.RAISES, line_of(call), requirement.message or None), ()
 
 
-def visit_decorator(scan: ModulePass, path: list[Node]) -> None:
+def visit_decorator(scan: GateCollector, path: list[Node]) -> None:
     """@supported_compute_capability([100, 103]), or a decorator whose wrapper raises for some targets."""
     node, call = path[-2], path[-1]
     if call.type != "call" or not scan.once(node, "decorator"):
@@ -269,7 +269,7 @@ def visit_decorator(scan: ModulePass, path: list[Node]) -> None:
         emit(scan, Kind.ALLOW_LIST, spot, own, rest, related, path, frame, layer, target)
 
 
-def _wrapped_raises(scan: ModulePass, call: Node, frame: Frame) -> list[Raise]:
+def _wrapped_raises(scan: GateCollector, call: Node, frame: Frame) -> list[Raise]:
     """Where the wrapper that a decorator call gives raises: call it with a function, and what it gives with nothing."""
     wrapper = outcome_of(scan.interpreter, call, frame)
     if not isinstance(wrapper.value, (FuncV, PartialV)):
@@ -282,7 +282,7 @@ def _wrapped_raises(scan: ModulePass, call: Node, frame: Frame) -> list[Raise]:
 
 
 def emit(
-    scan: ModulePass, kind: Kind, spot: Node, own: Answer, rest: Effect, related: tuple[Related, ...],
+    scan: GateCollector, kind: Kind, spot: Node, own: Answer, rest: Effect, related: tuple[Related, ...],
     path: list[Node], frame: Frame, layer: Layer, guarded: Node, meant: tuple[str, ...] = (), made: str = "",
 ) -> None:  # fmt: skip
     """Adds the gate of a list: at the literal, or at the definition of the name that stands for it.
@@ -339,7 +339,7 @@ def raises_in(module: Module, function: Node) -> Node | None:
     return None
 
 
-def layer_of_call(scan: ModulePass, call: Node, path: list[Node]) -> Layer:
+def layer_of_call(scan: GateCollector, call: Node, path: list[Node]) -> Layer:
     """A list given to something that makes compiler flags or modules bites when those are built."""
     words = " ".join(text(n.child_by_field_name("name") or n) for n in path if n.type == "function_definition")
     function = child(call, "function")
@@ -347,7 +347,7 @@ def layer_of_call(scan: ModulePass, call: Node, path: list[Node]) -> Layer:
     return Layer.JIT if re.search(r"flags|nvcc|gencode|jit|compile|gen_\w*module", named) else Layer.PYTHON
 
 
-def raise_in(scan: ModulePass, name: str, parameter: str) -> Raise | None:
+def raise_in(scan: GateCollector, name: str, parameter: str) -> Raise | None:
     """The raise of the scanned function of that name, found by name alone."""
     key = ("raise", name, parameter)
     graph = scan.interpreter.graph

@@ -20,10 +20,10 @@ from archscan.frontends.python.source.syntax import statements
 from archscan.model.gate import NOTHING, Arm, Effect, Kind
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 
-def visit_match(scan: ModulePass, path: list[Node]) -> None:
+def visit_match(scan: GateCollector, path: list[Node]) -> None:
     """Adds the gate of a match statement whose subject asks for the target."""
     statement = path[-2]
     subjects = statement.children_by_field_name("subject")
@@ -51,7 +51,9 @@ def visit_match(scan: ModulePass, path: list[Node]) -> None:
     scan.add(replace(gate, place=arms[first].place))
 
 
-def _arms(scan: ModulePass, cases: list[Node], answers: list[Answer], reach: Answer, frame: Frame) -> tuple[Arm, ...]:
+def _arms(
+    scan: GateCollector, cases: list[Node], answers: list[Answer], reach: Answer, frame: Frame
+) -> tuple[Arm, ...]:
     arms: list[Arm] = []
     left, earlier = reach, always(scan.interpreter)
     for case, own in zip(cases, answers, strict=True):

@@ -13,10 +13,10 @@ from archscan.frontends.python.source.syntax import if_arms, oneline, operands, 
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 
-def reach_of(scan: ModulePass, path: list[Node]) -> Answer:
+def reach_of(scan: GateCollector, path: list[Node]) -> Answer:
     """What the enclosing arms and the early exits before the statement leave over."""
     result, begin = _known_reach(scan, path)
     whole = scan.interpreter.cut_short
@@ -37,7 +37,7 @@ def reach_of(scan: ModulePass, path: list[Node]) -> Answer:
     return result
 
 
-def _known_reach(scan: ModulePass, path: list[Node]) -> tuple[Answer, int]:
+def _known_reach(scan: GateCollector, path: list[Node]) -> tuple[Answer, int]:
     """The answer for the innermost statement around that was asked for before, and where the path goes on from it."""
     for i in range(len(path) - 2, -1, -1):
         if path[i].type == "block":
@@ -47,12 +47,12 @@ def _known_reach(scan: ModulePass, path: list[Node]) -> tuple[Answer, int]:
     return always(scan.interpreter), 0
 
 
-def _statement_key(scan: ModulePass, block: Node, statement: Node) -> tuple[int, int, int, int]:
+def _statement_key(scan: GateCollector, block: Node, statement: Node) -> tuple[int, int, int, int]:
     """A statement of a block, as long as no more is known of what asks for the target."""
     return block.start_byte, block.end_byte, statement.start_byte, len(scan.offsets)
 
 
-def _constructed(scan: ModulePass, method: Node, around: list[Node]) -> Answer:
+def _constructed(scan: GateCollector, method: Node, around: list[Node]) -> Answer:
     """The answer of having an object to call a method of: its constructor refuses nobody who gets there."""
     if around and around[-1].type == "decorated_definition":
         around = around[:-1]
@@ -66,7 +66,7 @@ def _constructed(scan: ModulePass, method: Node, around: list[Node]) -> Answer:
     return always(scan.interpreter)
 
 
-def _entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answer:
+def _entered(scan: GateCollector, node: Node, path: list[Node], i: int) -> Answer:
     """The answer of the arm of an if statement that the path goes through, remembered."""
     clause = path[i + 2] if path[i + 1].type == "elif_clause" else path[i + 1]
     key = (node.start_byte, node.end_byte, clause.start_byte)
@@ -79,7 +79,7 @@ def _entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answer:
     return known
 
 
-def _arm_entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answer:
+def _arm_entered(scan: GateCollector, node: Node, path: list[Node], i: int) -> Answer:
     frame = scan.frame(path[: i + 1])
     result = always(scan.interpreter)
     for condition, block in if_arms(node):
@@ -92,7 +92,7 @@ def _arm_entered(scan: ModulePass, node: Node, path: list[Node], i: int) -> Answ
     return always(scan.interpreter)
 
 
-def survived(scan: ModulePass, block: Node, end: int, path: list[Node], refuses: bool = False) -> Answer:
+def survived(scan: GateCollector, block: Node, end: int, path: list[Node], refuses: bool = False) -> Answer:
     """The answer of not having left the block before `end`: in an if, or by failing an assert that asks for the target.
 
     `refuses` leaves out who only turns back.
@@ -121,7 +121,7 @@ def survived(scan: ModulePass, block: Node, end: int, path: list[Node], refuses:
     return result
 
 
-def _chosen(scan: ModulePass, node: Node, below: Node, path: list[Node]) -> Answer:
+def _chosen(scan: GateCollector, node: Node, below: Node, path: list[Node]) -> Answer:
     """The answer of the side of a ternary that the path goes through."""
     parts = operands(node)
     if len(parts) != 3 or below == parts[1]:
@@ -131,7 +131,7 @@ def _chosen(scan: ModulePass, node: Node, below: Node, path: list[Node]) -> Answ
     return side(scan.interpreter, own, parts[1])
 
 
-def _matched(scan: ModulePass, case: Node) -> Answer:
+def _matched(scan: GateCollector, case: Node) -> Answer:
     """The answer of being in a case of a match statement, taken as meant: its subject is a question of its own."""
     names = (f"case {oneline(case.named_children[0], 50)}",)
     return Answer(Truth(0, 0), Truth(scan.interpreter.lanes.all, 0), names, names)

@@ -13,7 +13,7 @@ from archscan.frontends.python.source.syntax import line_of, operands, text
 from archscan.model.gate import Does, Effect, Related, Role
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Combined:
 
 
 def refusal_of(
-    scan: ModulePass, decorated: Node, call: Node, requirement: Requirement
+    scan: GateCollector, decorated: Node, call: Node, requirement: Requirement
 ) -> tuple[Effect, tuple[Related, ...]]:
     """What a decorated requirement does without a match: the words are those of the function that it stands for."""
     effect = Effect(Does.RAISES, line_of(call), requirement.message or None)
@@ -40,7 +40,7 @@ def refusal_of(
     return effect, ()
 
 
-def _combined(scan: ModulePass, path: list[Node]) -> Combined | None:
+def _combined(scan: GateCollector, path: list[Node]) -> Combined | None:
     """The combining decorator that a name is an argument of."""
     at = next((i for i, n in enumerate(path) if n.type == "decorator" and n.named_children), 0)
     decorator = path[at].named_children[0]
@@ -68,7 +68,7 @@ def _message(found: Combined) -> str:
     return found.combiner.message.replace("{func}", name).replace("{backend}", found.backend)
 
 
-def _related(scan: ModulePass, found: Combined) -> Related:
+def _related(scan: GateCollector, found: Combined) -> Related:
     said = f"{text(found.function)}(backend={found.backend!r})" if found.backend else text(found.function)
     said += f"; others: {', '.join(found.others)}" if found.others else ""
     return Related(scan.module.path, line_of(found.function), Role.CALLER, said[:100])

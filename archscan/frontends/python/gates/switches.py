@@ -14,13 +14,13 @@ from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import operands, statements, text, walk
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 
 TurnedAway = Callable[[Node, list[Node]], Answer | None]
 
 
-def switched_on(scan: ModulePass, path: list[Node], let_in: TurnedAway) -> Answer:
+def switched_on(scan: GateCollector, path: list[Node], let_in: TurnedAway) -> Answer:
     """Who has an object that is on, where the method around leaves before this for one that is off.
 
     `let_in` says of a condition of the constructor who is not turned away by it, where it can say more.

@@ -37,22 +37,22 @@ from archscan.frontends.python.source.triggers import occurrences
 from archscan.model.gate import Arm, Does, Effect, Kind, Layer, Related, Role
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 
-def visit_pair(scan: ModulePass, path: list[Node]) -> None:
+def visit_pair(scan: GateCollector, path: list[Node]) -> None:
     """A row of a dict: the dict is a table if its keys are targets."""
     table = path[-3] if len(path) > 2 else path[-2]
     if table.type == "dictionary":
         visit_table(scan, path[:-2], table)
 
 
-def visit_rows(scan: ModulePass, path: list[Node]) -> None:
+def visit_rows(scan: GateCollector, path: list[Node]) -> None:
     """A word in a comment between the rows."""
     visit_table(scan, path[:-1], path[-2])
 
 
-def visit_reader(scan: ModulePass, path: list[Node]) -> None:
+def visit_reader(scan: GateCollector, path: list[Node]) -> None:
     """TABLE[capability], TABLE.get(capability) and `capability in TABLE` lead to the table's definition."""
     node = path[-2]
     owner: Node | None = None
@@ -75,7 +75,7 @@ def visit_reader(scan: ModulePass, path: list[Node]) -> None:
         visit_table(scan, scan.module.descend(table.start_byte)[:-1], table)
 
 
-def _visit_imported(scan: ModulePass, owner: Node, table: Node, frame: Frame) -> None:
+def _visit_imported(scan: GateCollector, owner: Node, table: Node, frame: Frame) -> None:
     """The gate of a table that another module defines, filed there: what this reader does without a row."""
     rows = _rows(scan, table, frame)
     reader = _first_reader(scan, text(owner), None) if rows else None
@@ -84,7 +84,7 @@ def _visit_imported(scan: ModulePass, owner: Node, table: Node, frame: Frame) ->
         emit_table(scan, table, rows, reader, frame.module.descend(table.start_byte)[:-1], frame, text(owner))
 
 
-def _rows(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value]]:
+def _rows(scan: GateCollector, table: Node, frame: Frame) -> list[tuple[Node, Value]]:
     """The rows of a dict with the values of their keys, if these are targets; a row for the others is none of them."""
     pairs = [p for p in operands(table) if p.type == "pair"] if table.type == "dictionary" else []
     keys = [scan.interpreter.evaluate(k, frame) for p in pairs if (k := child(p, "key")) is not None]
@@ -97,13 +97,13 @@ def _rows(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value
     return rows if names_targets(parts, scan) else []
 
 
-def names_keys(rows: list[tuple[Node, Value]], scan: ModulePass) -> bool:
+def names_keys(rows: list[tuple[Node, Value]], scan: GateCollector) -> bool:
     """Whether the keys of rows name targets by themselves."""
     keys = tuple(key for _, key in rows)
     return names_targets(keys, scan) or names_targets(tuple(map(_part_of, keys)), scan)
 
 
-def _rows_of_parts(scan: ModulePass, table: Node, frame: Frame) -> list[tuple[Node, Value]]:
+def _rows_of_parts(scan: GateCollector, table: Node, frame: Frame) -> list[tuple[Node, Value]]:
     """The rows of a dict whose keys have parts: `(90, "fp8")`. Which of them names a target, its reader tells."""
     pairs = [p for p in operands(table) if p.type == "pair"]
     keys = [child(p, "key") for p in pairs]
@@ -121,7 +121,7 @@ def _place_in(asked: Value, key: Value) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
-def _names_part(scan: ModulePass, reader: Reader, rows: list[tuple[Node, Value]]) -> bool:
+def _names_part(scan: GateCollector, reader: Reader, rows: list[tuple[Node, Value]]) -> bool:
     """Whether that part of the keys names targets."""
     places = {_place_in(reader.key, key) for _, key in rows}
     at = places.pop() if len(places) == 1 else None
@@ -142,7 +142,7 @@ def _is_for_others(key: Value) -> bool:
     return isinstance(key, str) and key.lower() in ("default", "fallback", "other", "others", "any", "*", "")
 
 
-def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
+def visit_table(scan: GateCollector, path: list[Node], table: Node) -> None:
     if not scan.once(table, "table"):
         return
     frame = scan.frame(path)
@@ -158,7 +158,7 @@ def visit_table(scan: ModulePass, path: list[Node], table: Node) -> None:
         emit_table(scan, table, rows, reader, path, frame, name)
 
 
-def _first_reader(scan: ModulePass, name: str, table: Node | None) -> Reader | None:
+def _first_reader(scan: GateCollector, name: str, table: Node | None) -> Reader | None:
     """The first reader in the module that indexes the table with the target; `table` is where that is defined here."""
     for offset in occurrences(scan.module.data, name.encode()):
         if table is None or not table.start_byte <= offset < table.end_byte:
@@ -181,7 +181,7 @@ class Reader:
     instead: tuple[Answer, Node] | None = None
 
 
-def _reader(scan: ModulePass, path: list[Node]) -> Reader | None:
+def _reader(scan: GateCollector, path: list[Node]) -> Reader | None:
     for i in range(len(path) - 1, 0, -1):
         node = path[i - 1]
         if node.type == "subscript" and path[i] == child(node, "value"):
@@ -203,7 +203,7 @@ def _reader(scan: ModulePass, path: list[Node]) -> Reader | None:
     return None
 
 
-def _instead(scan: ModulePass, path: list[Node]) -> tuple[Answer, Node] | None:
+def _instead(scan: GateCollector, path: list[Node]) -> tuple[Answer, Node] | None:
     """The other side of an expression with a condition on the target, whose one side the last node is; and for whom."""
     around = path[-2] if len(path) > 1 else None
     if around is None or around.type != "conditional_expression":
@@ -219,7 +219,7 @@ def _instead(scan: ModulePass, path: list[Node]) -> tuple[Answer, Node] | None:
     return (answer, yes) if path[-1] == no else (~answer, no)
 
 
-def _by_key(scan: ModulePass, condition: Node, reader: Node, path: list[Node]) -> Answer | None:
+def _by_key(scan: GateCollector, condition: Node, reader: Node, path: list[Node]) -> Answer | None:
     """The answer of `key > 90` where nobody knows what the key is: what the rows name by it is the target."""
     asked = operands(condition)
     words = condition.children_by_field_name("operators")
@@ -245,7 +245,7 @@ def _refused(test: Node, path: list[Node]) -> Effect:
     return Effect(Does.REFUSES, line_of(test), None, "no row")
 
 
-def asks_table(scan: ModulePass, spot: Node, frame: Frame) -> bool:
+def asks_table(scan: GateCollector, spot: Node, frame: Frame) -> bool:
     """Whether a condition only looks a key up in a table that is a gate of its own, or asks what it gave."""
     owner = _table_asked(spot, frame)
     found = definition(text(owner), frame, scan.interpreter) if owner is not None else None
@@ -302,7 +302,7 @@ def _refuses_rows(condition: Node, name: str, statement: Node) -> bool:
     return asked.startswith(f"{name} is not None and ") and block is not None and block_effect(block).refuses
 
 
-def _key(scan: ModulePass, key: Node, path: list[Node]) -> Value:
+def _key(scan: GateCollector, key: Node, path: list[Node]) -> Value:
     return scan.interpreter.evaluate(key, scan.frame([*path, key]))
 
 
@@ -317,7 +317,7 @@ def _is_shown(path: list[Node]) -> bool:
 
 
 def emit_table(
-    scan: ModulePass,
+    scan: GateCollector,
     table: Node,
     rows: list[tuple[Node, Value]],
     reader: Reader,
@@ -375,7 +375,7 @@ def _unasked(
         )
 
 
-def _has_row(scan: ModulePass, asked: Node | None, condition: Node, path: list[Node]) -> Answer | None:
+def _has_row(scan: GateCollector, asked: Node | None, condition: Node, path: list[Node]) -> Answer | None:
     """Who has a row in another table that a condition looks into with the key `asked`, and turns away without one."""
     parts = operands(condition) if condition.type == "comparison_operator" else []
     negated = any(c.type == "not in" for c in condition.children)
@@ -391,7 +391,7 @@ def _is_pair(asked: Value) -> bool:
     return isinstance(asked, tuple) and all(map(depends, asked))
 
 
-def _row_answer(scan: ModulePass, reader: Reader, key: Value, pair: Node) -> Answer | None:
+def _row_answer(scan: GateCollector, reader: Reader, key: Value, pair: Node) -> Answer | None:
     """Which targets take a row: those whose key the reader makes so, `sm_120` for 12.1; else those that it names."""
     asked, named = reader.key, _part_of(key)
     if named is not None:

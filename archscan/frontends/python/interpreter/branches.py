@@ -11,7 +11,7 @@ from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import truth_of
 from archscan.frontends.python.interpreter.loops import rounds_of
 from archscan.frontends.python.interpreter.operations import Alternative, by_cover, preferred
-from archscan.frontends.python.interpreter.values import Cases, Maybe, Unknown, Value, depends
+from archscan.frontends.python.interpreter.values import Assumed, Cases, Unknown, Value, depends
 from archscan.frontends.python.source.syntax import inner, oneline, operands, text, walk
 from archscan.model.condition import Atom, AtomKind, Cond, asked, both, choice, either, negated, unnamed
 
@@ -37,7 +37,7 @@ def when_met(interpreter: Interpreter, whole: Value, node: Node, frame: Frame) -
     """When a condition that comes to a truth holds: what is asked twice in it is one unknown."""
     yes = no = 0
     for one, mask in interpreter.lanes.groups(whole):
-        told = one.value if isinstance(one, Maybe) and one.default else one
+        told = one.value if isinstance(one, Assumed) and one.default else one
         yes |= mask if told is True else 0
         no |= mask if told is False else 0
     left = interpreter.lanes.all & ~yes & ~no
@@ -63,7 +63,7 @@ def met(interpreter: Interpreter, truth: Value, node: Node, frame: Frame, key: o
     """When a truth that was asked for at a node holds; what is not known of it is one unknown, known by a key."""
     result: Cond = 0
     for value, mask in interpreter.lanes.groups(truth):
-        one = value.value if isinstance(value, Maybe) and value.default else value
+        one = value.value if isinstance(value, Assumed) and value.default else value
         if one is True:
             result = either(result, mask)
         elif isinstance(one, Cases):

@@ -24,6 +24,7 @@ from archscan.frontends.python.interpreter.pure import ANY_ORDER, BUILTINS, PURE
 from archscan.frontends.python.interpreter.special import ASKING, sent
 from archscan.frontends.python.interpreter.values import (
     AlikeV,
+    Assumed,
     BuiltinMethod,
     Capability,
     ClassV,
@@ -32,15 +33,14 @@ from archscan.frontends.python.interpreter.values import (
     FuncV,
     InstanceV,
     IterV,
-    Lanes,
     ListV,
     MatchV,
-    Maybe,
     ModuleV,
     PartialV,
+    Partitioned,
     PatternV,
+    PerTarget,
     SetV,
-    Split,
     Unknown,
     Value,
     ViewV,
@@ -92,12 +92,12 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
         if name in _READERS and _is_changed_library(frame.module, name):
             return Outcome(Unknown((oneline(node, 60),), True, lost=True))
         return Outcome(_external(interpreter, callee.name, node, positional, keywords, frame))
-    method = callee.value if isinstance(callee, Maybe) else callee
+    method = callee.value if isinstance(callee, Assumed) else callee
     if isinstance(method, BuiltinMethod):
         args = tuple(interpreter.evaluate(a, frame) for a in positional)
         named = {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}
         found = _method(interpreter, method, args, named, node)
-        return Outcome(assume(found, callee.names, callee.default) if isinstance(callee, Maybe) else found)
+        return Outcome(assume(found, callee.names, callee.default) if isinstance(callee, Assumed) else found)
     if isinstance(callee, (ClassV, FuncV, PartialV)):
         return _invoked(interpreter, callee, name, node, positional, keywords, frame)
     if isinstance(callee, Unknown) and callee.lost:
@@ -120,7 +120,7 @@ def outcome_of(interpreter: Interpreter, node: Node, frame: Frame) -> Outcome:
 def _of_unknown(interpreter: Interpreter, callee: Value, node: Node, frame: Frame) -> Outcome:
     """What a call comes to of something that nobody can tell, or that differs between targets."""
     positional, keywords = arguments(node)
-    if isinstance(callee, Split):
+    if isinstance(callee, Partitioned):
         args = tuple(interpreter.evaluate(a, frame) for a in positional)
         named = {k: interpreter.evaluate(v, frame) for k, v in keywords.items()}
         return Outcome(_each(interpreter, callee, args, named, node))
@@ -403,7 +403,7 @@ def variable(interpreter: Interpreter, key: Value, default: Value, module: Modul
     if default is MISSING:
         return Unknown((key,))
     settled = key in interpreter.knowledge.undefines
-    return Maybe(default, (key,), True) if not settled and default in _SWITCHED else default
+    return Assumed(default, (key,), True) if not settled and default in _SWITCHED else default
 
 
 # What says whether something is on, or set at all.
@@ -433,7 +433,7 @@ def _builtin(
         return ExternalV(kinds.pop()) if len(kinds) == 1 and "" not in kinds else unknown
     if len(args) == 1 and not keywords and name in ASKING:
         found = sent(interpreter, args[0], ASKING[name][0])
-        if found is not MISSING and isinstance(found, (ASKING[name][1], Split)):
+        if found is not MISSING and isinstance(found, (ASKING[name][1], Partitioned)):
             return found
     if len(args) == 1 and not keywords and name in _OF_ONE:
         found = _of_one(interpreter, name, args[0])
@@ -512,7 +512,7 @@ def _of_one(interpreter: Interpreter, name: str, value: Value) -> Value:
     return truth_of(lanes, value) if name == "bool" else _of_items(lanes, name, value)
 
 
-def _of_items(lanes: Lanes, name: str, value: Value) -> Value:
+def _of_items(lanes: PerTarget, name: str, value: Value) -> Value:
     """What a function makes of a container whose items need not be plain."""
     items = items_of(lanes, value)
     if items is None or not isinstance(value, tuple | DictV):
@@ -558,16 +558,16 @@ def _as_table(args: tuple[Value, ...], unknown: Value) -> Value:
 
 def _summed_up(interpreter: Interpreter, value: Value, call: str) -> Value:
     """An answer that hangs on many conditions inside a function hangs, seen from outside, on the function."""
-    if not any(isinstance(one, Maybe) and len(one.names) > _MOST_NAMES for one, _ in interpreter.lanes.groups(value)):
+    if not any(isinstance(one, Assumed) and len(one.names) > _MOST_NAMES for one, _ in interpreter.lanes.groups(value)):
         return value
     return interpreter.lanes.merge(
-        (Maybe(one.value, (call,)) if isinstance(one, Maybe) and len(one.names) > _MOST_NAMES else one, mask)
+        (Assumed(one.value, (call,)) if isinstance(one, Assumed) and len(one.names) > _MOST_NAMES else one, mask)
         for one, mask in interpreter.lanes.groups(value)
     )
 
 
 def _each(
-    interpreter: Interpreter, callee: Split, args: tuple[Value, ...], keywords: dict[str, Value], node: Node
+    interpreter: Interpreter, callee: Partitioned, args: tuple[Value, ...], keywords: dict[str, Value], node: Node
 ) -> Value:
     """What a method gives whose owner differs from target to target."""
     unknown = Unknown((oneline(node, 60),), True)

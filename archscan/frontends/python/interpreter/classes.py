@@ -14,6 +14,7 @@ from archscan.frontends.python.interpreter.lanewise import pairwise
 from archscan.frontends.python.interpreter.names import resolve
 from archscan.frontends.python.interpreter.operations import is_capability
 from archscan.frontends.python.interpreter.values import (
+    Assumed,
     BuiltinMethod,
     Capability,
     ClassV,
@@ -21,7 +22,6 @@ from archscan.frontends.python.interpreter.values import (
     ExternalV,
     FuncV,
     InstanceV,
-    Maybe,
     MemberV,
     ModuleV,
     PatternV,
@@ -54,7 +54,7 @@ _MISSING_CONSTANT = Knowledge.MISSING
 
 def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> Value:
     """An attribute of a value; `full` is the source text."""
-    if isinstance(holder, Maybe):
+    if isinstance(holder, Assumed):
         return assume(attribute(interpreter, holder.value, name, full), holder.names, holder.default)
     value = _scanned_attribute(interpreter, holder, name)
     if isinstance(value, Unknown) and isinstance(holder, InstanceV):

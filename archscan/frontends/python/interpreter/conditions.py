@@ -12,7 +12,7 @@ from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import truth_of
 from archscan.frontends.python.interpreter.loops import rounds_of
 from archscan.frontends.python.interpreter.special import tested
-from archscan.frontends.python.interpreter.values import Cases, Maybe, Unknown, Value, depends, unite
+from archscan.frontends.python.interpreter.values import Assumed, Cases, Unknown, Value, depends, unite
 from archscan.frontends.python.source.syntax import if_arms, inner, oneline, operands
 from archscan.model.condition import Cond, truth
 from archscan.model.truth import Truth
@@ -94,11 +94,11 @@ def answer_of(interpreter: Interpreter, value: Value, node: Node) -> Answer:
             yes |= mask
         elif one is False:
             no |= mask
-        elif isinstance(one, Maybe) and one.default:
+        elif isinstance(one, Assumed) and one.default:
             yes |= mask if one.value else 0
             no |= 0 if one.value else mask
             switches = unite(switches, one.names)
-        elif isinstance(one, Maybe):
+        elif isinstance(one, Assumed):
             guess_yes |= mask if one.value else 0
             guess_no |= 0 if one.value else mask
             assumes = unite(assumes, one.names)

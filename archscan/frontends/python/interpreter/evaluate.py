@@ -12,7 +12,7 @@ from archscan.frontends.python.interpreter.expressions import HANDLERS, LEAVES
 from archscan.frontends.python.interpreter.frames import DEPTH, NO_SCOPE, STEPS, VARIABLE, Frame, Outcome, distinct
 from archscan.frontends.python.interpreter.knowledge import Knowledge
 from archscan.frontends.python.interpreter.names import member_of
-from archscan.frontends.python.interpreter.values import ClassV, FuncV, Lanes, Unknown, Value
+from archscan.frontends.python.interpreter.values import ClassV, FuncV, PerTarget, Unknown, Value
 from archscan.frontends.python.source.modules import Graph, Module
 from archscan.frontends.python.source.scopes import Scope
 from archscan.frontends.python.source.syntax import field as child
@@ -28,7 +28,7 @@ _COMPREHENSIONS = frozenset(
 class Interpreter:
     """Evaluates nodes in frames. Results are remembered; depth and steps are limited, so it always comes back."""
 
-    def __init__(self, graph: Graph, knowledge: Knowledge, lanes: Lanes) -> None:
+    def __init__(self, graph: Graph, knowledge: Knowledge, lanes: PerTarget) -> None:
         self.graph = graph
         self.knowledge = knowledge
         self.lanes = lanes

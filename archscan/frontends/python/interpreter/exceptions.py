@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.pure import PURE
-from archscan.frontends.python.interpreter.values import Cases, ExternalV, FuncV, Maybe, Split, Unknown, Value
+from archscan.frontends.python.interpreter.values import Assumed, Cases, ExternalV, FuncV, Partitioned, Unknown, Value
 from archscan.frontends.python.source.syntax import SCOPES, operands, statements, text
 from archscan.frontends.python.source.syntax import field as child
 
@@ -105,9 +105,9 @@ def _expression(interpreter: Interpreter, node: Node, frame: Frame, depth: int) 
 
 def _settled(value: Value) -> bool:
     """Whether a value is told, so that what gives it came to its end."""
-    if type(value) is Split:
+    if type(value) is Partitioned:
         return all(_settled(one) for one, _ in value.groups)
-    return not isinstance(value, (Unknown, Maybe, Cases))
+    return not isinstance(value, (Unknown, Assumed, Cases))
 
 
 def _calls_known(interpreter: Interpreter, node: Node, frame: Frame, depth: int) -> bool:

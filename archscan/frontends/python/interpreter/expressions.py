@@ -41,6 +41,7 @@ from archscan.frontends.python.interpreter.special import (
 )
 from archscan.frontends.python.interpreter.values import (
     AlikeV,
+    Assumed,
     Capability,
     ClassV,
     DictV,
@@ -49,10 +50,9 @@ from archscan.frontends.python.interpreter.values import (
     InstanceV,
     IterV,
     ListV,
-    Maybe,
+    Partitioned,
     PropertiesV,
     SetV,
-    Split,
     Unknown,
     Value,
     ViewV,
@@ -270,7 +270,7 @@ def _is_set(interpreter: Interpreter, sign: str, key: Value, holder: Value, fram
     held = variable(interpreter, key, None, frame.module)
     if isinstance(held, Unknown):
         return held
-    is_set = Maybe(False, held.names, True) if isinstance(held, Maybe) else held is not None
+    is_set = Assumed(False, held.names, True) if isinstance(held, Assumed) else held is not None
     return is_set if sign == "in" else interpreter.lanes.lift(operator.not_, is_set)
 
 
@@ -446,7 +446,7 @@ def _attribute(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     name = text(name_node)
     if isinstance(holder, ExternalV) and _is_given(frame.module, name.encode()):
         return Unknown((full[:60],), lost=True)
-    if not isinstance(holder, Split):
+    if not isinstance(holder, Partitioned):
         return attribute(interpreter, holder, name, full)
     return interpreter.lanes.merge(
         (attribute(interpreter, h, name, full), mask) for h, mask in interpreter.lanes.groups(holder)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from tree_sitter import Node
 
 from archscan.catalog.names import names, one_of
-from archscan.frontends.python.interpreter.values import Capability, ExternalV, Lanes, PropertiesV, Unknown, Value
+from archscan.frontends.python.interpreter.values import Capability, ExternalV, PerTarget, PropertiesV, Unknown, Value
 from archscan.frontends.python.source.syntax import text
 from archscan.model.target import Target
 
@@ -104,13 +104,13 @@ class Knowledge:
 
     MISSING: ClassVar[ExternalV] = ExternalV("<missing>")
 
-    def seed(self, name: str, lanes: Lanes) -> Value | None:
+    def seed(self, name: str, lanes: PerTarget) -> Value | None:
         """What a bare, unresolved name carries by convention; None if it carries no target."""
         value = _carried(name, self.generations, lanes)
         # two names that each carry a capability may mean two of them
         return Capability(value.is_text) if isinstance(value, Capability) else value
 
-    def seed_unknown(self, name: str, assigned: Node, lanes: Lanes) -> Value | None:
+    def seed_unknown(self, name: str, assigned: Node, lanes: PerTarget) -> Value | None:
         """What a name carries by convention although nobody can tell what it was assigned."""
         value = self.seed(name, lanes)
         if value is None:
@@ -120,7 +120,7 @@ class Knowledge:
             return None
         return None if _OTHER.search(source) and not _ASKS.search(source) else value
 
-    def seed_attribute(self, full: str, name: str, lanes: Lanes) -> Value | None:
+    def seed_attribute(self, full: str, name: str, lanes: PerTarget) -> Value | None:
         """What an unresolved attribute carries by convention."""
         if name in self.predicates:
             return self.call(full, name, lanes)
@@ -131,7 +131,7 @@ class Knowledge:
             return None
         return self.seed(name, lanes)
 
-    def call(self, full: str, name: str, lanes: Lanes) -> Value | None:
+    def call(self, full: str, name: str, lanes: PerTarget) -> Value | None:
         """What calling an unscanned function gives."""
         for key in (full, name):
             source = self.sources.get(key)
@@ -142,7 +142,7 @@ class Knowledge:
                 return _predicate(predicate, lanes)
         return _by_convention(name, self.generations, lanes)
 
-    def stated(self, full: str, lanes: Lanes) -> Value | None:
+    def stated(self, full: str, lanes: PerTarget) -> Value | None:
         """What a whole expression with a call in it is known to give: get_platform().is_sm90."""
         return self.call(full, full, lanes) if "()." in full else None
 
@@ -178,7 +178,7 @@ def is_check(name: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 13)
-def _carried(name: str, generations: Generations, lanes: Lanes) -> Value | None:
+def _carried(name: str, generations: Generations, lanes: PerTarget) -> Value | None:
     """What a bare name carries by convention; None if it carries no target."""
     if _capability().fullmatch(name) and not name.isupper():
         return None if _deny().search(name) else Capability(name.endswith("_str"))
@@ -193,7 +193,7 @@ def _carried(name: str, generations: Generations, lanes: Lanes) -> Value | None:
 
 
 @lru_cache(maxsize=1 << 13)
-def _by_convention(name: str, generations: Generations, lanes: Lanes) -> Value | None:
+def _by_convention(name: str, generations: Generations, lanes: PerTarget) -> Value | None:
     """What an unscanned predicate answers as far as its name tells; None if it tells nothing."""
     predicate = _PREDICATE.match(name)
     if predicate:
@@ -207,7 +207,7 @@ def _by_convention(name: str, generations: Generations, lanes: Lanes) -> Value |
     return lanes.by_target(lambda t: False if t.sm < first else True if t.sm <= last else newer)
 
 
-def _named(digits: int, suffix: str, lanes: Lanes) -> Value:
+def _named(digits: int, suffix: str, lanes: PerTarget) -> Value:
     """A flag named after an SM: that SM, or with f or x its family."""
     if suffix in ("f", "x"):
         sm = digits if digits >= 50 else digits * 10
@@ -215,7 +215,7 @@ def _named(digits: int, suffix: str, lanes: Lanes) -> Value:
     return lanes.by_target(lambda t: t.sm == digits)
 
 
-def _source(gives: str, lanes: Lanes) -> Value:
+def _source(gives: str, lanes: PerTarget) -> Value:
     values: dict[str, Value] = {
         "pair": lanes.pair, "major": lanes.major, "minor": lanes.minor, "sm": lanes.sm,
         "properties": PropertiesV(), "target": Capability(), "text": Capability(True),
@@ -226,7 +226,7 @@ def _source(gives: str, lanes: Lanes) -> Value:
 _RULE = re.compile(r"^(major|sm|minor)\s*(==|>=|<=|<|>|in)\s*([\d, ]+)$")
 
 
-def _predicate(rule: str, lanes: Lanes) -> Value:
+def _predicate(rule: str, lanes: PerTarget) -> Value:
     """The value of "sm >= 90", "major in 9, 10", "true", "false" or "unknown"."""
     if rule in ("true", "false"):
         return rule == "true"

@@ -15,6 +15,7 @@ from archscan.frontends.python.interpreter.operations import (
 from archscan.frontends.python.interpreter.pure import ARITHMETIC, NotPlainError
 from archscan.frontends.python.interpreter.values import (
     AlikeV,
+    Assumed,
     Capability,
     Cases,
     ClassV,
@@ -23,13 +24,12 @@ from archscan.frontends.python.interpreter.values import (
     FuncV,
     InstanceV,
     IterV,
-    Lanes,
     ListV,
-    Maybe,
     MemberV,
     ModuleV,
+    Partitioned,
+    PerTarget,
     SetV,
-    Split,
     Unknown,
     Value,
     VersionV,
@@ -44,7 +44,7 @@ from archscan.frontends.python.interpreter.values import (
 from archscan.model.target import Target
 
 
-def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
+def items_of(lanes: PerTarget, value: Value) -> tuple[Value, ...] | None:
     """The items of what is gone through; None where nobody knows how many there are."""
     if isinstance(value, DictV):
         return None if value.open else tuple(key for key, _ in value.rows)
@@ -52,7 +52,7 @@ def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
         return value
     if isinstance(value, Capability) and not value.is_text:
         return lanes.major, lanes.minor  # a number cannot be gone through
-    groups = value.groups if isinstance(value, Split) else ()
+    groups = value.groups if isinstance(value, Partitioned) else ()
     rows = [(one, mask) for one, mask in groups if isinstance(one, tuple)]
     lengths = {len(row) for row, _ in rows}
     if len(lengths) != 1 or len(rows) != len(groups):
@@ -60,20 +60,22 @@ def items_of(lanes: Lanes, value: Value) -> tuple[Value, ...] | None:
     return tuple(lanes.merge((row[at], mask) for row, mask in rows) for at in range(lengths.pop()))
 
 
-def truth_of(lanes: Lanes, value: Value) -> Value:
+def truth_of(lanes: PerTarget, value: Value) -> Value:
     """True, False, Unknown or Maybe per lane."""
-    if isinstance(value, bool) or (isinstance(value, Split) and all(type(one) is bool for one, _ in value.groups)):
+    if isinstance(value, bool) or (
+        isinstance(value, Partitioned) and all(type(one) is bool for one, _ in value.groups)
+    ):
         return value
     if isinstance(value, tuple):
         return len(value) > 0 or isinstance(value, IterV)
     return lanes.merge((truthy(one), mask) for one, mask in lanes.groups(value))
 
 
-_UNIFORM = frozenset({bool, Unknown, Maybe})  # values that are the same on all lanes
+_UNIFORM = frozenset({bool, Unknown, Assumed})  # values that are the same on all lanes
 
 
-def logical(lanes: Lanes, is_and: bool, a: Value, b: Value) -> Value:
-    if not depends(a) and not depends(b) and (isinstance(a, Maybe) or isinstance(b, Maybe)):
+def logical(lanes: PerTarget, is_and: bool, a: Value, b: Value) -> Value:
+    if not depends(a) and not depends(b) and (isinstance(a, Assumed) or isinstance(b, Assumed)):
         return _of_switches(is_and, a, b)
     if type(a) in _UNIFORM and type(b) in _UNIFORM:
         return kleene(is_and, a, b)
@@ -85,13 +87,13 @@ def logical(lanes: Lanes, is_and: bool, a: Value, b: Value) -> Value:
 
 def _of_switches(is_and: bool, a: Value, b: Value) -> Value:
     """What is asked of switches alone, by their defaults; other values as they are."""
-    held = [v.value if isinstance(v, Maybe) and v.default else v for v in (a, b)]
+    held = [v.value if isinstance(v, Assumed) and v.default else v for v in (a, b)]
     found = kleene(is_and, held[0], held[1])
-    names = unite(*(v.names for v in (a, b) if isinstance(v, Maybe) and v.default))
+    names = unite(*(v.names for v in (a, b) if isinstance(v, Assumed) and v.default))
     return assume(found, names, True)
 
 
-def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+def compare(lanes: PerTarget, sign: str, a: Value, b: Value) -> Value:
     """One comparison on every lane."""
     if sign in ("is", "is not") and (a is None or b is None):
         return _is_none(lanes, a if b is None else b, sign == "is")
@@ -105,20 +107,20 @@ def compare(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     return lanes.lift(lambda x, y: pairwise(lanes, sign, x, y), a, b)
 
 
-def _flag_beside(lanes: Lanes, a: Value, b: Value) -> Unknown | None:
+def _flag_beside(lanes: PerTarget, a: Value, b: Value) -> Unknown | None:
     """What nobody knows and is compared with a truth that differs between targets."""
     for flag, truth in ((a, b), (b, a)):
-        known = isinstance(truth, Split) and all(type(one) is bool for one, _ in lanes.groups(truth))
+        known = isinstance(truth, Partitioned) and all(type(one) is bool for one, _ in lanes.groups(truth))
         if known and isinstance(flag, Unknown) and flag.names and not (flag.arch or flag.lost or flag.raises):
             return flag
     return None
 
 
-def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
+def _is_none(lanes: PerTarget, value: Value, wanted: bool) -> Value:
     def test(v: Value) -> Value:
         if isinstance(v, Unknown) and not v.text:
             return Unknown(v.names, v.arch)
-        if isinstance(v, Maybe):
+        if isinstance(v, Assumed):
             return assume((v.value is None) is wanted, v.names, v.default)
         if isinstance(v, Cases):
             return chosen([((one is None) is wanted, when) for one, when in v.cases])
@@ -128,12 +130,12 @@ def _is_none(lanes: Lanes, value: Value, wanted: bool) -> Value:
             return Unknown(v.doubt)
         return (v is None) is wanted
 
-    if not isinstance(value, Split):
+    if not isinstance(value, Partitioned):
         return test(value)
     return lanes.merge((test(v), mask) for v, mask in lanes.groups(value))
 
 
-def _membership(lanes: Lanes, is_in: bool, value: Value, container: tuple[Value, ...]) -> Value:
+def _membership(lanes: PerTarget, is_in: bool, value: Value, container: tuple[Value, ...]) -> Value:
     result: Value = False
     for item in container:
         one = lanes.lift(lambda x, y: pairwise(lanes, "==", x, y), value, item)
@@ -141,7 +143,7 @@ def _membership(lanes: Lanes, is_in: bool, value: Value, container: tuple[Value,
     return result if is_in else lanes.lift(operator.not_, result)
 
 
-def pairwise(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+def pairwise(lanes: PerTarget, sign: str, a: Value, b: Value) -> Value:
     if isinstance(a, Capability) or isinstance(b, Capability):
         return _with_capability(lanes, sign, a, b)
     if sign in ("in", "not in") and isinstance(b, tuple):
@@ -217,7 +219,7 @@ def _ordered(sign: str, a: tuple[Value, ...], b: tuple[Value, ...]) -> Value:
         return Unknown((), False)
 
 
-def _with_capability(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+def _with_capability(lanes: PerTarget, sign: str, a: Value, b: Value) -> Value:
     if isinstance(a, Capability) and isinstance(b, Capability):
         return Unknown((), False)
     constant = b if isinstance(a, Capability) else a
@@ -249,7 +251,7 @@ def _with_capability(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
     return lanes.by_target(test)
 
 
-def _substring(lanes: Lanes, is_in: bool, constant: str, capability_is_part: bool) -> Value:
+def _substring(lanes: PerTarget, is_in: bool, constant: str, capability_is_part: bool) -> Value:
     if capability_is_part:  # arch in "7.5 8.0": a text search
         dotted = "." in constant
         return lanes.by_target(lambda t: ((f"{t.major}.{t.minor}" if dotted else str(t.sm)) in constant) is is_in)
@@ -258,15 +260,15 @@ def _substring(lanes: Lanes, is_in: bool, constant: str, capability_is_part: boo
     return lanes.by_target(lambda t: any(constant in s for s in spellings(t)) is is_in)
 
 
-def binary(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+def binary(lanes: PerTarget, sign: str, a: Value, b: Value) -> Value:
     if sign == "&" and isinstance(a, (SetV, Unknown)) and isinstance(b, (SetV, Unknown)):
         return common_to(lanes, a, b)
     return lanes.lift(lambda x, y: _arithmetic(lanes, sign, x, y), a, b)
 
 
-def _arithmetic(lanes: Lanes, sign: str, a: Value, b: Value) -> Value:
+def _arithmetic(lanes: PerTarget, sign: str, a: Value, b: Value) -> Value:
     a, b = _as_number(lanes, a, b), _as_number(lanes, b, a)
-    if isinstance(a, Split) or isinstance(b, Split):
+    if isinstance(a, Partitioned) or isinstance(b, Partitioned):
         return binary(lanes, sign, a, b)
     if ViewV in (type(a), type(b)):
         return Unknown((), depends(a) or depends(b))
@@ -304,7 +306,7 @@ def _joined(sign: str, a: tuple[Value, ...], b: tuple[Value, ...]) -> Value:
     return type(a)((*a, *b))
 
 
-def common_to(lanes: Lanes, a: Value, b: Value) -> Value:
+def common_to(lanes: PerTarget, a: Value, b: Value) -> Value:
     """What two sets share: of a list of targets and one nobody can tell, such as the visible GPUs', the target's."""
     if is_constant(a) and is_constant(b) and isinstance(a, tuple) and isinstance(b, tuple):
         return SetV(item for item in a if item in b)
@@ -316,7 +318,7 @@ def common_to(lanes: Lanes, a: Value, b: Value) -> Value:
     return lanes.by_target(lambda t: SetV(item for item in named if encode(t, item) == item))
 
 
-def _as_number(lanes: Lanes, value: Value, other: Value) -> Value:
+def _as_number(lanes: PerTarget, value: Value, other: Value) -> Value:
     if isinstance(value, Capability) and not isinstance(other, str):
         return lanes.sm
     return value

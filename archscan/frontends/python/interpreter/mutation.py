@@ -10,10 +10,10 @@ from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import binary
 from archscan.frontends.python.interpreter.values import (
     DictV,
-    Lanes,
     ListV,
+    Partitioned,
+    PerTarget,
     SetV,
-    Split,
     Unknown,
     Value,
     ViewV,
@@ -65,11 +65,11 @@ def _index_of(binding: Binding) -> Node | None:
     return index if alone else None
 
 
-def augmented(lanes: Lanes, sign: str, held: Value, value: Value) -> Value:
+def augmented(lanes: PerTarget, sign: str, held: Value, value: Value) -> Value:
     """What `name += value` leaves in a name: of a list, whatever items are added to it."""
     if isinstance(held, ListV) and type(held) is not ViewV and sign == "+":
         return ListV((*held, *value)) if isinstance(value, tuple) and not isinstance(value, SetV) else LOST
-    if isinstance(held, (SetV, DictV)) or (isinstance(held, Split) and is_mutable(held)):
+    if isinstance(held, (SetV, DictV)) or (isinstance(held, Partitioned) and is_mutable(held)):
         found = binary(lanes, sign, held, value)
         return found if type(found) is type(held) else LOST
     return binary(lanes, sign, held, value)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from archscan.frontends.python.interpreter.values import (
+    Assumed,
     BuiltinMethod,
     Capability,
     Cases,
@@ -15,9 +16,8 @@ from archscan.frontends.python.interpreter.values import (
     FuncV,
     InstanceV,
     IterV,
-    Lanes,
     ListV,
-    Maybe,
+    PerTarget,
     PropertiesV,
     SetV,
     Unknown,
@@ -69,16 +69,16 @@ def _preferred(values: list[Value], names: tuple[str, ...], asking: Sequence[int
         last = values[-1]  # what is returned where nothing is objected to
         return Unknown(names, last.arch, True) if isinstance(last, Unknown) else assume(last, names)
     asked = values[asking[0]] if len(asking) == 1 else Unknown()
-    if isinstance(asked, (bool, Maybe)):
+    if isinstance(asked, (bool, Assumed)):
         return assume(asked, names)
     if is_constant(asked) and all(is_constant(value) for value in values):
         others = [value for i, value in enumerate(values) if i != asking[0]]
         return asked if all(map(_is_default, others)) else assume(asked, names)
-    if not any(isinstance(v, bool) or (isinstance(v, Maybe) and isinstance(v.value, bool)) for v in values):
+    if not any(isinstance(v, bool) or (isinstance(v, Assumed) and isinstance(v.value, bool)) for v in values):
         unknown = [v for v in values if isinstance(v, Unknown)]
         if unknown and all(v is None or isinstance(v, Unknown) for v in values):
             return Unknown(unite(unknown[0].names, names), any(v.arch for v in unknown))
-    if all(v is None or isinstance(v, (bool, Unknown, Maybe)) for v in values):
+    if all(v is None or isinstance(v, (bool, Unknown, Assumed)) for v in values):
         last = values[-1]
         return assume(last, names) if not isinstance(last, Unknown) else Unknown(unite(last.names, names), last.arch)
     telling = [v for v in values if not _is_default(v)]
@@ -121,22 +121,22 @@ def kleene(is_and: bool, a: Value, b: Value) -> Value:
         return Unknown(unite(x.names, y.names), x.arch or y.arch)
     for one, other in ((x, y), (y, x)):
         if isinstance(one, Unknown):
-            if isinstance(other, Maybe) and other.default:
+            if isinstance(other, Assumed) and other.default:
                 return other
             if one.arch:
                 return Unknown(unite(one.names, getattr(other, "names", ())), True)
             return assume(other, one.names)
     names = unite(getattr(x, "names", ()), getattr(y, "names", ()))
-    bare_x = x.value if isinstance(x, Maybe) else x
-    bare_y = y.value if isinstance(y, Maybe) else y
+    bare_x = x.value if isinstance(x, Assumed) else x
+    bare_y = y.value if isinstance(y, Assumed) else y
     # In an `and`, a part that may still be met is taken as met beside one that is: the definite one decides.
     value = (bare_x or bare_y) if not is_and or bare_x != bare_y else bare_x
-    return Maybe(value, names)
+    return Assumed(value, names)
 
 
 def _unless_stopped(value: Value, stop: bool) -> Value:
     """A truth; of a switch that by default does not stop an `and` or `or`, the default."""
-    return value.value if isinstance(value, Maybe) and value.default and value.value is not stop else value
+    return value.value if isinstance(value, Assumed) and value.default and value.value is not stop else value
 
 
 def truthy(value: Value) -> Value:
@@ -145,9 +145,9 @@ def truthy(value: Value) -> Value:
     if isinstance(value, Cases):
         is_truth = any(isinstance(one, bool) for one, _ in value.cases)
         return value if is_truth else chosen([(truthy(one), when) for one, when in value.cases])
-    if isinstance(value, Maybe):
+    if isinstance(value, Assumed):
         inner_truth = truthy(value.value)
-        return inner_truth if isinstance(inner_truth, Unknown) else Maybe(inner_truth, value.names, value.default)
+        return inner_truth if isinstance(inner_truth, Unknown) else Assumed(inner_truth, value.names, value.default)
     if isinstance(value, tuple):
         return len(value) > 0 or isinstance(value, IterV)
     if isinstance(value, DictV):
@@ -163,7 +163,7 @@ def truthy(value: Value) -> Value:
     return Unknown(value.doubt) if isinstance(value, FuncV) and value.doubt else True
 
 
-def item_of(value: Value, index: int, lanes: Lanes) -> Value:
+def item_of(value: Value, index: int, lanes: PerTarget) -> Value:
     if isinstance(value, Capability):
         return {0: lanes.major, 1: lanes.minor}.get(index, Unknown(("index",), True))
     if (isinstance(value, SetV) and len(value) > 1) or type(value) is ViewV:

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 from archscan.frontends.python.interpreter.frames import MISSING, Lazy
 from archscan.frontends.python.interpreter.values import (
+    Assumed,
     Cases,
     DictV,
     ExternalV,
     FuncV,
     IterV,
     ListV,
-    Maybe,
     PartialV,
+    Partitioned,
     SetV,
-    Split,
     Unknown,
     Value,
     ViewV,
@@ -80,8 +80,8 @@ def applied(
 
 
 def _is_guarded(value: Value) -> bool:
-    groups = value.groups if isinstance(value, Split) else ((value, 0),)
-    return any(isinstance(one, (Unknown, Maybe, Cases)) for one, _ in groups)
+    groups = value.groups if isinstance(value, Partitioned) else ((value, 0),)
+    return any(isinstance(one, (Unknown, Assumed, Cases)) for one, _ in groups)
 
 
 def _on(interpreter: Interpreter, call: Callable[[int], Value], mask: int) -> list[tuple[Value, int]]:
@@ -125,7 +125,7 @@ def _plain(interpreter: Interpreter, value: Value, mask: int, ordered: bool) -> 
         return {_plain(interpreter, k, mask, ordered): _plain(interpreter, v, mask, ordered) for k, v in rows}
     if isinstance(value, (FuncV, PartialV)) or (isinstance(value, ExternalV) and value.name in PURE):
         return lambda *args: _called(interpreter, value, args, mask)
-    if isinstance(value, Split):
+    if isinstance(value, Partitioned):
         held = [one for one, lanes in value.groups if lanes & mask]
         if len(held) > 1:
             raise DiffersError

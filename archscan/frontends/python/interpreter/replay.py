@@ -18,14 +18,14 @@ from archscan.frontends.python.interpreter.mutation import augmented, changed_by
 from archscan.frontends.python.interpreter.operations import LONGEST_LOOP, item_of
 from archscan.frontends.python.interpreter.pure import PURE
 from archscan.frontends.python.interpreter.values import (
+    Assumed,
     BuiltinMethod,
     Cases,
     DictV,
     ExternalV,
     IterV,
-    Maybe,
+    Partitioned,
     SetV,
-    Split,
     Unknown,
     Value,
     is_constant,
@@ -225,7 +225,7 @@ class _Replay:
 
     def _told(self, value: Value, live: int) -> Value:
         for one, mask in self.interpreter.lanes.groups(value):
-            if mask & live and (isinstance(one, (Unknown, Maybe, Cases, IterV)) or not _is_told(one)):
+            if mask & live and (isinstance(one, (Unknown, Assumed, Cases, IterV)) or not _is_told(one)):
                 raise GiveUpError
         return value
 
@@ -425,7 +425,7 @@ def _joined(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
 
 def _is_told(value: Value) -> bool:
     """Whether a value is one of plain Python, through and through."""
-    if isinstance(value, Split):
+    if isinstance(value, Partitioned):
         return all(_is_told(one) for one, _ in value.groups)
     if isinstance(value, tuple):
         return all(_is_told(item) for item in value)

@@ -30,12 +30,12 @@ from archscan.frontends.python.interpreter.matching import case_truths
 from archscan.frontends.python.interpreter.operations import Alternative, hashable
 from archscan.frontends.python.interpreter.pure import ANY_ORDER, PURE, applied
 from archscan.frontends.python.interpreter.values import (
+    Assumed,
     ClassV,
     DictV,
     ExternalV,
     FuncV,
     InstanceV,
-    Maybe,
     PartialV,
     SetV,
     Unknown,
@@ -153,7 +153,7 @@ def _mixed(interpreter: Interpreter, body: Node | None, frame: Frame) -> bool:
     def mixed(value: Value, when: Cond) -> bool:
         names = names_of(when)
         for one, _ in interpreter.lanes.groups(truth_of(interpreter.lanes, value)):
-            if isinstance(one, Maybe) or (isinstance(one, Unknown) and not one.arch):
+            if isinstance(one, Assumed) or (isinstance(one, Unknown) and not one.arch):
                 names += one.names
         return any(not _ENVIRONMENT.search(name) and not is_doubt(name) for name in names)
 

@@ -40,7 +40,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Maybe:
+class Assumed:
     """A value that holds if the unknown conditions `names` are met (or, in an `or`, are not).
 
     `default` = it is what a switch is unless somebody sets it: what asks for the switch alone goes by that.
@@ -64,7 +64,7 @@ class Cases:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class Partitioned:
     """A value that differs from target to target: disjoint masks that together cover the lanes."""
 
     groups: tuple[tuple[Value, int], ...]
@@ -236,9 +236,9 @@ def depends(value: Value) -> bool:
         return False
     if isinstance(value, Unknown):
         return value.arch
-    if isinstance(value, Split):
+    if isinstance(value, Partitioned):
         return any(not isinstance(one, Unknown) or one.arch for one, _ in value.groups)
-    if isinstance(value, Maybe):
+    if isinstance(value, Assumed):
         return depends(value.value)
     if isinstance(value, (Capability, PropertiesV)):
         return True
@@ -251,10 +251,10 @@ def _identity(value: Value) -> object:
     return (kind, value) if kind in _COMPARED or is_constant(value) else id(value)
 
 
-_COMPARED = _PLAIN | {Unknown, Maybe, Cases, ExternalV, Capability}
+_COMPARED = _PLAIN | {Unknown, Assumed, Cases, ExternalV, Capability}
 
 
-class Lanes:
+class PerTarget:
     """Operations over the GPUs of a universe, one lane each: Python sees no suffix; the host pass is no lane."""
 
     def __init__(self, universe: Universe, shared: Mapping[int, int] | None = None) -> None:
@@ -288,12 +288,12 @@ class Lanes:
                 groups[at] = (groups[at][0], groups[at][1] | mask)
         if not groups:
             return Unknown()
-        return groups[0][0] if len(groups) == 1 else Split(tuple(groups))
+        return groups[0][0] if len(groups) == 1 else Partitioned(tuple(groups))
 
     def _flat(self, parts: Iterable[tuple[Value, int]]) -> list[tuple[Value, int]]:
         found: list[tuple[Value, int]] = []
         for value, mask in parts:
-            if type(value) is Split:
+            if type(value) is Partitioned:
                 found += [(inner, lanes & mask) for inner, lanes in value.groups if lanes & mask]
             elif mask:
                 found.append((value, mask))
@@ -301,7 +301,7 @@ class Lanes:
 
     def groups(self, value: Value) -> tuple[tuple[Value, int], ...]:
         """The value as groups of lanes."""
-        return value.groups if type(value) is Split else ((value, self.all),)
+        return value.groups if type(value) is Partitioned else ((value, self.all),)
 
     def spread(self, values: tuple[Value, ...]) -> list[tuple[tuple[Value, ...], int]]:
         """Several values as groups of lanes on which none of them differs."""
@@ -313,9 +313,9 @@ class Lanes:
 
     def whole(self, value: Value) -> Value:
         """A tuple whose items differ between lanes, as a value that does."""
-        if isinstance(value, tuple) and any(isinstance(item, (Split, tuple)) for item in value):
+        if isinstance(value, tuple) and any(isinstance(item, (Partitioned, tuple)) for item in value):
             kind = type(value)
-            if any(isinstance(self.whole(item), Split) for item in value):
+            if any(isinstance(self.whole(item), Partitioned) for item in value):
                 return self.merge((kind(items), mask) for items, mask in self.spread(tuple(value)))
         return value
 
@@ -325,9 +325,9 @@ class Lanes:
         plain = True
         for v in values:
             kind = type(v)
-            if kind is Split or (isinstance(v, tuple) and not is_constant(v)):
+            if kind is Partitioned or (isinstance(v, tuple) and not is_constant(v)):
                 split, plain = True, False
-            elif kind is Unknown or kind is Maybe or kind is Cases:
+            elif kind is Unknown or kind is Assumed or kind is Cases:
                 plain = False
         if plain:
             return operation(*values)
@@ -343,10 +343,10 @@ class Lanes:
             return self._of_each(operation, items, arch)
         plain = items
         default = False
-        if any(type(item) is Maybe for item in items):
-            names = unite(*(item.names for item in items if type(item) is Maybe))
-            default = not arch and all(item.default for item in items if type(item) is Maybe)
-            plain = tuple(item.value if type(item) is Maybe else item for item in items)
+        if any(type(item) is Assumed for item in items):
+            names = unite(*(item.names for item in items if type(item) is Assumed))
+            default = not arch and all(item.default for item in items if type(item) is Assumed)
+            plain = tuple(item.value if type(item) is Assumed else item for item in items)
         unknown = [item for item in plain if type(item) is Unknown]
         if unknown:
             if len(unknown) == 1 and not names and unknown[0].arch is arch:
@@ -371,7 +371,7 @@ class Lanes:
                 when = both(when, one)
             if when != 0:
                 ways.append((self._guarded(operation, tuple(value for value, _ in way), arch), when))
-        if not any(type(value) is Split for value, _ in ways):
+        if not any(type(value) is Partitioned for value, _ in ways):
             return chosen(ways, arch)
         conditions = [when for _, when in ways]
         spread = self.spread(tuple(value for value, _ in ways))
@@ -388,7 +388,9 @@ def _tells(items: tuple[Value, ...], telling: list[bool]) -> bool:
 
 def is_text(value: Value) -> bool:
     """Whether a value is a string on every lane."""
-    return isinstance(value, str) or (isinstance(value, Split) and all(isinstance(v, str) for v, _ in value.groups))
+    return isinstance(value, str) or (
+        isinstance(value, Partitioned) and all(isinstance(v, str) for v, _ in value.groups)
+    )
 
 
 def chosen(cases: Sequence[tuple[Value, Cond]], arch: bool = False) -> Value:
@@ -410,7 +412,7 @@ def chosen(cases: Sequence[tuple[Value, Cond]], arch: bool = False) -> Value:
         return replace(only, arch=True) if arch and isinstance(only, Unknown) else only
     told = all(is_constant(one) and not is_mutable(one) for one, _ in found) and len(found) <= _MOST_CASES
     if not told or (not arch and any(isinstance(one, bool) for one, _ in found)):
-        named = (one.names for one, _ in found if isinstance(one, (Unknown, Maybe)))
+        named = (one.names for one, _ in found if isinstance(one, (Unknown, Assumed)))
         names = unite(*(names_of(when) for _, when in found), *named)
         return Unknown(names, arch or any(depends(one) for one, _ in found))
     return Cases(tuple(found))
@@ -442,9 +444,9 @@ def has_unknowns(value: Value) -> bool:
         return False
     if isinstance(value, Unknown):
         return value.holds is not None
-    if isinstance(value, Split):
+    if isinstance(value, Partitioned):
         return any(has_unknowns(one) for one, _ in value.groups)
-    if isinstance(value, Maybe):
+    if isinstance(value, Assumed):
         return has_unknowns(value.value)
     return isinstance(value, Cases) or (isinstance(value, tuple) and any(map(has_unknowns, value)))
 
@@ -463,9 +465,9 @@ def unrelated(value: Value) -> Value:
             return one
         if isinstance(one, Unknown):
             return replace(one, holds=None)
-        if isinstance(one, Split):
-            return Split(tuple((walked(part), mask) for part, mask in one.groups))
-        if isinstance(one, Maybe):
+        if isinstance(one, Partitioned):
+            return Partitioned(tuple((walked(part), mask) for part, mask in one.groups))
+        if isinstance(one, Assumed):
             return replace(one, value=walked(one.value))
         if isinstance(one, Cases):
             return Cases(tuple((part, renamed_condition(when, other)) for part, when in one.cases))
@@ -478,11 +480,11 @@ def assume(value: Value, names: tuple[str, ...], default: bool = False) -> Value
     """The value under further unknown conditions."""
     if not names or isinstance(value, Unknown):
         return value
-    if isinstance(value, Maybe):
-        return Maybe(value.value, unite(value.names, names), value.default and default)
-    if isinstance(value, Split):
-        return Split(tuple((assume(v, names), m) for v, m in value.groups))
-    return Maybe(value, names, default)
+    if isinstance(value, Assumed):
+        return Assumed(value.value, unite(value.names, names), value.default and default)
+    if isinstance(value, Partitioned):
+        return Partitioned(tuple((assume(v, names), m) for v, m in value.groups))
+    return Assumed(value, names, default)
 
 
 def set_once(name: str) -> tuple[str, ...]:
@@ -502,7 +504,9 @@ def doubted(value: Value, names: tuple[str, ...]) -> Value:
     """The value if what is named did not change it: of a function, what it answers."""
     if isinstance(value, FuncV):
         return FuncV(value.module, value.node, value.frame, value.bound, value.is_bound, unite(value.doubt, names))
-    if isinstance(value, Split) and any(isinstance(one, (FuncV, ClassV, ModuleV, PartialV)) for one, _ in value.groups):
+    if isinstance(value, Partitioned) and any(
+        isinstance(one, (FuncV, ClassV, ModuleV, PartialV)) for one, _ in value.groups
+    ):
         return Unknown(names, True, lost=True)
     if isinstance(value, (ClassV, ModuleV, PartialV, BuiltinMethod)):
         return Unknown(names, lost=True)
@@ -513,9 +517,9 @@ def is_mutable(value: Value) -> bool:
     """Whether it is a container that may be changed where it is, or holds one."""
     if type(value) in _PLAIN:
         return False
-    if isinstance(value, Split):
+    if isinstance(value, Partitioned):
         return any(is_mutable(one) for one, _ in value.groups)
-    if isinstance(value, Maybe):
+    if isinstance(value, Assumed):
         return is_mutable(value.value)
     if isinstance(value, (DictV, ListV, SetV, IterV)):
         return True
@@ -524,9 +528,9 @@ def is_mutable(value: Value) -> bool:
 
 def is_nested(value: Value) -> bool:
     """Whether a container holds others that may be changed where they are, or objects."""
-    if isinstance(value, Split):
+    if isinstance(value, Partitioned):
         return any(is_nested(one) for one, _ in value.groups)
-    if isinstance(value, Maybe):
+    if isinstance(value, Assumed):
         return is_nested(value.value)
     if isinstance(value, DictV):
         return any(not _is_flat(row) for _, row in value.rows)

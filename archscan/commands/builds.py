@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from archscan.commands.scan import loaded_catalog, said, write
 from archscan.config import merged
 from archscan.errors import UserError
 from archscan.reporting.json_format import dumped
 from archscan.reporting.words import visible_lines
-from archscan.run import loaded_catalog, said, write
 
 
 def run_builds(given: Mapping[str, Any]) -> int:

@@ -12,7 +12,7 @@ import click
 
 from archscan.config import Settings, Value, merged
 from archscan.errors import UserError
-from archscan.outcome import Memory, Outcome
+from archscan.result_cache import Memory, Outcome
 
 if TYPE_CHECKING:  # what a run from memory does without is imported where it is needed
     from archscan.catalog.types import Catalog

@@ -22,9 +22,9 @@ def run_images(given: Mapping[str, Any]) -> int:
     """Prints the list; 2 if a file that was named cannot be read."""
     from archscan.catalog import load
     from archscan.catalog.targets import select
+    from archscan.commands.scan import terminal_width, write
     from archscan.model.settings import ScanSettings
     from archscan.reporting.images import images_json, images_text
-    from archscan.run import terminal_width, write
     from archscan.sources import discover
 
     paths = given["paths"] or (".",)

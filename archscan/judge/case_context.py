@@ -13,7 +13,7 @@ from archscan.judge.cases import Case
 from archscan.judge.chips import numbered
 from archscan.judge.made import UNIT, Making
 from archscan.judge.needs.features import COMPILED
-from archscan.judge.pairs import Half, Pair
+from archscan.judge.pairs import Counterpart, Pair
 from archscan.judge.relation import relation_of
 from archscan.model.facts import SiteKind
 from archscan.model.finding import Advice, Consequence, Intent, Level, Problem, Relation
@@ -22,7 +22,7 @@ from archscan.model.target import Selection
 
 
 @dataclass(frozen=True)
-class Weighed:
+class CaseContext:
     """A case with everything that advice can rest on."""
 
     case: Case
@@ -114,13 +114,13 @@ class Weighed:
             "relation": self.relation.value if self.relation is not None else "none",
         }
 
-    def half(self, *halves: Half, admits: bool | None = None) -> tuple[Pair, ...]:
+    def half(self, *halves: Counterpart, admits: bool | None = None) -> tuple[Pair, ...]:
         """The other halves of these kinds."""
         return tuple(p for p in self.pairs if p.half in halves and (admits is None or p.admits is admits))
 
 
 @dataclass(frozen=True, slots=True)
-class Advised:
+class Recommendation:
     """The advice, the outcome it leaves standing, and why."""
 
     advice: Advice

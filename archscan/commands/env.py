@@ -36,9 +36,9 @@ def run_env(given: Mapping[str, Any]) -> int:
     """Prints the table; the exit code is 2 where something could not be read, else 1 by --fail-on, else 0."""
     from archscan.cache import default_directory
     from archscan.catalog import load
+    from archscan.commands.scan import terminal_width, write
     from archscan.reporting.environment import env_matrix, env_object, env_text
     from archscan.reporting.json_format import dumped
-    from archscan.run import terminal_width, write
 
     catalog = load(kept_in=default_directory() if given["cache"] else None)
     asked = _arguments(given["names"])
@@ -201,8 +201,8 @@ def _opened(judged: Sequence[Judged], catalog: Catalog) -> tuple[list[Judged], l
 
 def _scan(selection: Selection, catalog: Catalog) -> Callable[[tuple[str, ...]], Report]:
     """What scans paths for a GPU, with the settings of nobody."""
+    from archscan.commands.scan import judged as scanned
     from archscan.config import merged
-    from archscan.run import judged as scanned
 
     return lambda paths: scanned(paths, merged({"target": selection.name}, paths, None, True), catalog)
 
@@ -214,8 +214,8 @@ def _reports(reports: Sequence[Report], judged: Sequence[Judged], catalog: Catal
 
 def _pages(reports: Sequence[Report], judged: Sequence[Judged], catalog: Catalog) -> bytes | str:
     """The page of the one scan that was asked for; else one page with a row for each distribution."""
+    from archscan.commands.scan import today
     from archscan.reporting.environment_html import env_html
-    from archscan.run import today
 
     return _rendered(reports[0], "html", catalog) if len(reports) == 1 else env_html(judged, today())
 
@@ -223,8 +223,8 @@ def _pages(reports: Sequence[Report], judged: Sequence[Judged], catalog: Catalog
 def _rendered(report: Report, form: str, catalog: Catalog) -> bytes:
     """A report as `archscan scan` would print it."""
     from archscan.cli import archscan as program
+    from archscan.commands.scan import effective, render_options
     from archscan.reporting import render
-    from archscan.run import effective, render_options
 
     words = ["--target", report.selection.name, "--isolated", "--color", "never", "--format", form]
     given = program.commands["scan"].make_context("scan", [*words, *report.facts.roots]).params

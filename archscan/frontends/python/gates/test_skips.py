@@ -17,12 +17,12 @@ from archscan.frontends.python.source.syntax import field as child
 from archscan.model.gate import Arm, Does, Effect, Kind, Layer, Scope
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 _SKIPS = {"skipif": True, "skipIf": True, "skipUnless": False}  # whether a true condition skips
 
 
-def visit_mark(scan: ModulePass, path: list[Node]) -> bool:
+def visit_mark(scan: GateCollector, path: list[Node]) -> bool:
     """Adds the gate of a mark that skips by capability; whether the call is such a mark."""
     call = path[-3] if len(path) > 2 and path[-3].type == "call" else None
     function = child(call, "function") if call is not None else None
@@ -36,7 +36,7 @@ def visit_mark(scan: ModulePass, path: list[Node]) -> bool:
     return True
 
 
-def _gate(scan: ModulePass, path: list[Node], call: Node, condition: Node, skips: bool) -> None:
+def _gate(scan: GateCollector, path: list[Node], call: Node, condition: Node, skips: bool) -> None:
     scan.traced()
     frame = scan.frame(path)
     own = answer(scan.interpreter, condition, frame)
@@ -66,7 +66,7 @@ def _gate(scan: ModulePass, path: list[Node], call: Node, condition: Node, skips
     scan.add(listed(scan.module.path, Layer.PYTHON, Kind.TEST_SKIP, arm, rest, about))
 
 
-def _arm(scan: ModulePass, spot: Node, condition: Node, own: Answer, effective: Answer, effect: Effect) -> Arm:
+def _arm(scan: GateCollector, spot: Node, condition: Node, own: Answer, effective: Answer, effect: Effect) -> Arm:
     arm = serving(place(spot, scan.module.data), " ".join(text(condition).split()), own.truth)
     return replace(answered(arm, effective), effect=effect)
 

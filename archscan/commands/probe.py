@@ -28,7 +28,7 @@ FIRST_SM = 75  # what the probes say of targets begins there
 def run_probe(given: Mapping[str, Any]) -> int:
     """Prints what was found; 1 where what compiles is not what the probes say."""
     from archscan.catalog import load
-    from archscan.run import terminal_width, write
+    from archscan.commands.scan import terminal_width, write
 
     catalog = load()
     probes = reading.chosen(given["features"], checked(catalog))
@@ -74,8 +74,8 @@ def checked(catalog: Catalog, root: Path | None = None) -> tuple[Probe, ...]:
 
 def wanted(probes: Sequence[Probe], paths: Sequence[str], target: str, catalog: Catalog) -> tuple[Probe, ...]:
     """The probes that settle what is open in the findings of a scan; says so where there is none."""
+    from archscan.commands.scan import judged
     from archscan.config import merged
-    from archscan.run import judged
 
     settings = merged({"target": target}, paths, None, False)
     report = judged(paths, settings, catalog, ())
@@ -111,7 +111,7 @@ def _names(probe: Probe, catalog: Catalog) -> set[str]:
 
 
 def _compile_only(probes: Sequence[Probe], given: Mapping[str, Any], catalog: Catalog) -> int:
-    from archscan.run import write
+    from archscan.commands.scan import write
 
     targets = _targets(given["target"], catalog)
     supervisor = Supervisor(0, given["time_limit_each"], given["time_limit"])
@@ -179,7 +179,7 @@ def _devices(given: Mapping[str, Any]) -> list[int]:
 
 
 def _on_gpu(device: int, probes: Sequence[Probe], given: Mapping[str, Any], catalog: Catalog) -> Found:
-    from archscan.run import terminal_width
+    from archscan.commands.scan import terminal_width
 
     supervisor = Supervisor(device, given["time_limit_each"], given["time_limit"])
     gpu = supervisor.describe()

@@ -34,7 +34,7 @@ from archscan.frontends.python.source.triggers import occurrences
 from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 _BOUND = re.compile(
     r"(?i)^_?(?:get_)?(?:cuda_)?(min|max)(?:imum)?_?(?:supported_?)?"
@@ -42,7 +42,7 @@ _BOUND = re.compile(
 )
 
 
-def visit_bound(scan: ModulePass, path: list[Node]) -> bool:
+def visit_bound(scan: GateCollector, path: list[Node]) -> bool:
     """MIN_CC / MAX_CC of a class: one window per class, at the maximum."""
     node = path[-2]
     left = child(node, "left")
@@ -69,7 +69,7 @@ def visit_bound(scan: ModulePass, path: list[Node]) -> bool:
     return True
 
 
-def _is_asked(scan: ModulePass, name: str) -> bool:
+def _is_asked(scan: GateCollector, name: str) -> bool:
     """Whether a condition in the scanned code compares a bound, so that it tells targets apart."""
     modules = scan.interpreter.graph.modules
     for path in sorted(scan.led_to_users_of(name) | {scan.module.path}):
@@ -84,7 +84,7 @@ def _is_asked(scan: ModulePass, name: str) -> bool:
     return False
 
 
-def visit_bound_method(scan: ModulePass, path: list[Node]) -> None:
+def visit_bound_method(scan: GateCollector, path: list[Node]) -> None:
     """`def get_min_capability(cls): return 80`: a window of the class, for those that compare it."""
     function, name = path[-2], child(path[-2], "name")
     bound = _BOUND.match(text(name)) if name is not None and name == path[-1] else None
@@ -103,7 +103,7 @@ def visit_bound_method(scan: ModulePass, path: list[Node]) -> None:
         emit(scan, Kind.WINDOW, spot, own, *reader, path, frame, Layer.PYTHON, cls)
 
 
-def _method_reader(scan: ModulePass, name: str) -> tuple[Effect, tuple[Related, ...]] | None:
+def _method_reader(scan: GateCollector, name: str) -> tuple[Effect, tuple[Related, ...]] | None:
     """What the code does that compares what a method of that name returns, and refuses."""
     memo = scan.interpreter.graph.memo
     key = ("reader", name)
@@ -115,7 +115,7 @@ def _method_reader(scan: ModulePass, name: str) -> tuple[Effect, tuple[Related, 
     return memo[key]  # type: ignore[no-any-return]
 
 
-def _refusing_test(scan: ModulePass, module: Module, name: str) -> tuple[Effect, tuple[Related, ...]] | None:
+def _refusing_test(scan: GateCollector, module: Module, name: str) -> tuple[Effect, tuple[Related, ...]] | None:
     """The refusal of an if that compares what a method of the name returns, of a class that nobody can tell there."""
     for offset in occurrences(module.data, name.encode()):
         path = module.descend(offset)
@@ -131,7 +131,7 @@ def _refusing_test(scan: ModulePass, module: Module, name: str) -> tuple[Effect,
     return None
 
 
-def visit_class_list(scan: ModulePass, path: list[Node]) -> bool:
+def visit_class_list(scan: GateCollector, path: list[Node]) -> bool:
     """A list of targets in a class that a method of it, or of a base, looks the target up in."""
     node = path[-2]
     left, right = child(node, "left"), child(node, "right")
@@ -155,7 +155,7 @@ def visit_class_list(scan: ModulePass, path: list[Node]) -> bool:
     return bool(related)
 
 
-def _window(scan: ModulePass, bounds: dict[str, tuple[Node, Value, str]]) -> tuple[Answer | None, Node | None]:
+def _window(scan: GateCollector, bounds: dict[str, tuple[Node, Value, str]]) -> tuple[Answer | None, Node | None]:
     own = always(scan.interpreter)
     spot: Node | None = None
     for side, sign in (("min", ">="), ("max", "<=")):
@@ -170,7 +170,7 @@ def _window(scan: ModulePass, bounds: dict[str, tuple[Node, Value, str]]) -> tup
 
 
 def _bound_reader(
-    scan: ModulePass, frame: Frame, names: list[str], before: bytes = b""
+    scan: GateCollector, frame: Frame, names: list[str], before: bytes = b""
 ) -> tuple[Effect, tuple[Related, ...]]:
     """The message of the method that compares the bound, in the class or a base."""
     owner = frame.owner
@@ -201,7 +201,7 @@ def _first_template(block: Node | None) -> str | None:
     return None
 
 
-def visit_call(scan: ModulePass, path: list[Node]) -> None:
+def visit_call(scan: GateCollector, path: list[Node]) -> None:
     """Capability windows of registries and arguments (`max_cc=90`), and require-helpers written as statements."""
     call = path[-2]
     if not scan.once(call, "call"):
@@ -223,7 +223,7 @@ def visit_call(scan: ModulePass, path: list[Node]) -> None:
         _registry_window(scan, path, call, bounds)
 
 
-def _registry_window(scan: ModulePass, path: list[Node], call: Node, requirement: Requirement) -> None:
+def _registry_window(scan: GateCollector, path: list[Node], call: Node, requirement: Requirement) -> None:
     _, keywords = arguments(call)
     frame = scan.frame(path)
     bounds = {
@@ -240,7 +240,7 @@ def _registry_window(scan: ModulePass, path: list[Node], call: Node, requirement
         emit(scan, Kind.WINDOW, spot, own, rest, (), path, frame, Layer.PYTHON, decorated)
 
 
-def _require(scan: ModulePass, path: list[Node], call: Node) -> bool:
+def _require(scan: GateCollector, path: list[Node], call: Node) -> bool:
     """Whether the call is a statement whose callee raises for some targets: `require_sm120(device)`."""
     if not is_checking(call):
         return False

@@ -49,7 +49,7 @@ def words(name: str) -> tuple[str, ...]:
 
 
 @cache
-def seed_of(name: str, call: bool = False) -> Seed | None:
+def convention_of(name: str, call: bool = False) -> Seed | None:
     """What a variable (or, with `call`, a function) of that name stands for; None for anything else."""
     found = words(name)
     if not _of("numbered").isdisjoint(found):

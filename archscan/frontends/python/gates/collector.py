@@ -11,6 +11,12 @@ from tree_sitter import Node
 
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
+from archscan.frontends.python.gates.capability_ranges import (
+    visit_bound,
+    visit_bound_method,
+    visit_call,
+    visit_class_list,
+)
 from archscan.frontends.python.gates.decisions import (
     visit_assert,
     visit_assignment,
@@ -21,12 +27,11 @@ from archscan.frontends.python.gates.decisions import (
     visit_while,
 )
 from archscan.frontends.python.gates.flags import visit_command, visit_flags
-from archscan.frontends.python.gates.ladders import visit_if
+from archscan.frontends.python.gates.if_chains import visit_if
 from archscan.frontends.python.gates.lists import visit_argument, visit_decorator, visit_keyword
 from archscan.frontends.python.gates.matches import visit_match
 from archscan.frontends.python.gates.notes import features_in
 from archscan.frontends.python.gates.tables import visit_pair, visit_reader, visit_rows
-from archscan.frontends.python.gates.windows import visit_bound, visit_bound_method, visit_call, visit_class_list
 from archscan.frontends.python.interpreter.conditions import Answer
 from archscan.frontends.python.interpreter.evaluate import Interpreter
 from archscan.frontends.python.interpreter.frames import MISSING, Frame
@@ -53,7 +58,7 @@ _LONGEST_TOLD = 120  # characters of a line that was not understood
 
 
 @dataclass(eq=False)
-class Found:
+class CollectorState:
     """What a pass over a module has found so far."""
 
     gates: dict[tuple[str, int, str], Gate] = field(default_factory=dict)
@@ -69,7 +74,7 @@ class Found:
     undecided: list[Undecided] = field(default_factory=list)
 
 
-class ModulePass:
+class GateCollector:
     """One pass over one module."""
 
     def __init__(
@@ -85,7 +90,7 @@ class ModulePass:
         self.interpreter = interpreter
         self.module = module
         self._users = users
-        self.found = Found()
+        self.found = CollectorState()
         self.offsets: list[int] = []  # every place worth a look, in order
         self.definitions: list[tuple[Node, Callable[[], None]]] = []  # what answers others, with its gate
 
@@ -298,22 +303,22 @@ class ModulePass:
             self.found.gates[key] = replace(known, related=tuple(dict.fromkeys((*known.related, *gate.related)))[:12])
 
 
-def visit_calls(scan: ModulePass, path: list[Node]) -> None:
+def visit_calls(scan: GateCollector, path: list[Node]) -> None:
     visit_reader(scan, path)
     visit_call(scan, path)
 
 
-def visit_keywords(scan: ModulePass, path: list[Node]) -> None:
+def visit_keywords(scan: GateCollector, path: list[Node]) -> None:
     if not visit_flags(scan, path):
         visit_keyword(scan, path)
 
 
-def visit_assignments(scan: ModulePass, path: list[Node]) -> None:
+def visit_assignments(scan: GateCollector, path: list[Node]) -> None:
     if not visit_bound(scan, path) and not visit_class_list(scan, path):
         visit_assignment(scan, path)
 
 
-def visit_default(scan: ModulePass, path: list[Node]) -> None:
+def visit_default(scan: GateCollector, path: list[Node]) -> None:
     """A parameter that asks for the target unless it is given: what it decides in its function is worth a look."""
     parameter, default = path[-2], path[-1]
     named = child(parameter, "name")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from archscan.commands.scan import loaded_catalog, said, split, terminal_width, write
 from archscan.config import merged
 from archscan.errors import UserError
-from archscan.run import loaded_catalog, said, split, terminal_width, write
 
 if TYPE_CHECKING:
     from archscan.catalog.types import Catalog

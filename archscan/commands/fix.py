@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from archscan.commands.scan import effective, judged, loaded_catalog, rules_named, split, wants_color, write
 from archscan.config import nearest_hint
 from archscan.engine import Workings
 from archscan.errors import UserError
@@ -23,7 +24,6 @@ from archscan.model.finding import Fix
 from archscan.model.report import Report
 from archscan.reporting.json_format import document, dumped
 from archscan.reporting.words import counted, size, visible
-from archscan.run import effective, judged, loaded_catalog, rules_named, split, wants_color, write
 
 
 def run_fix(given: Mapping[str, Any]) -> int:

@@ -48,10 +48,10 @@ from archscan.model.gate import Arm, Does, Effect, Kind
 from archscan.model.truth import Truth
 
 if TYPE_CHECKING:
-    from archscan.frontends.python.gates.module_pass import ModulePass
+    from archscan.frontends.python.gates.collector import GateCollector
 
 
-def visit_if(scan: ModulePass, path: list[Node]) -> None:
+def visit_if(scan: GateCollector, path: list[Node]) -> None:
     statement, below = path[-2], path[-1]
     if below != child(statement, "condition"):
         return
@@ -69,7 +69,7 @@ def visit_if(scan: ModulePass, path: list[Node]) -> None:
     _if_gate(scan, ladder, [*path[:-2], ladder[0], condition if condition is not None else path[-1]])
 
 
-def _ladder(scan: ModulePass, statement: Node, path: list[Node]) -> list[Node]:
+def _ladder(scan: GateCollector, statement: Node, path: list[Node]) -> list[Node]:
     """Consecutive ifs that each return something of their own: one ladder."""
     block = path[-3] if len(path) > 2 else statement
     siblings = statements(block) if block.type in ("block", "module") else [statement]
@@ -85,13 +85,13 @@ def _ladder(scan: ModulePass, statement: Node, path: list[Node]) -> list[Node]:
     return siblings[first : last + 1]
 
 
-def _asks(scan: ModulePass, statement: Node, frame: Frame) -> bool:
+def _asks(scan: GateCollector, statement: Node, frame: Frame) -> bool:
     """Whether the condition of an if asks for the target: by a word for it, or by a flag not followed yet."""
     condition = child(statement, "condition")
     return condition is not None and (scan.asks(statement) or depends(scan.interpreter.evaluate(condition, frame)))
 
 
-def _spread_bounded(scan: ModulePass, path: list[Node], blocks: list[Node]) -> None:
+def _spread_bounded(scan: GateCollector, path: list[Node], blocks: list[Node]) -> None:
     """Looks at the callers of a function that refuses by what they give it: `require((9, 0), (10, 3))`."""
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
     name = child(function, "name") if function is not None else None
@@ -100,7 +100,7 @@ def _spread_bounded(scan: ModulePass, path: list[Node], blocks: list[Node]) -> N
         scan.spread_function(text(name), function)
 
 
-def _if_gate(scan: ModulePass, ladder: list[Node], path: list[Node], last: bool = False) -> None:
+def _if_gate(scan: GateCollector, ladder: list[Node], path: list[Node], last: bool = False) -> None:
     scan.traced()
     frame = scan.frame(path)
     answers: list[Answer] = []
@@ -172,7 +172,7 @@ _NEGATIONS = frozenset({"!=", "not in"})
 _DONE = frozenset({Does.RETURNS, Does.WORK})
 
 
-def _is_other_way(scan: ModulePass, condition: Node | None, frame: Frame, does: Effect, follows: Effect) -> bool:
+def _is_other_way(scan: GateCollector, condition: Node | None, frame: Frame, does: Effect, follows: Effect) -> bool:
     """Whether a condition is a negation behind which one way of doing the work returns, and the other follows.
 
     `if not has_wgmma: return slow(x)` before `return fast(x)` is `if has_wgmma: return fast(x)`: the same gate.
@@ -188,7 +188,7 @@ def _is_other_way(scan: ModulePass, condition: Node | None, frame: Frame, does: 
 
 
 def _what_follows(
-    scan: ModulePass,
+    scan: GateCollector,
     part: tuple[Node | None, Node, Node],
     behind: list[Node],
     own: Answer,
@@ -218,7 +218,7 @@ def _returned(statement: Node) -> Node | None:
     return inner(values[0]) if values else None
 
 
-def _refusing(scan: ModulePass, effect: Effect, block: Node, frame: Frame) -> Effect:
+def _refusing(scan: GateCollector, effect: Effect, block: Node, frame: Frame) -> Effect:
     """The effect of an arm that returns what a helper gives: `return self._unsupported("no kernel")` may refuse."""
     last = statements(block)[-1:]
     call = _returned(last[0]) if last and effect.does is Does.RETURNS else None
@@ -236,7 +236,7 @@ def _turned_away(effect: Effect, path: list[Node]) -> Effect:
     return effect if seen is effect else replace(seen, does=Does.REFUSES, message=effect.message)
 
 
-def _served_beside(scan: ModulePass, ladder: list[Node], path: list[Node], answers: list[Answer]) -> int:
+def _served_beside(scan: GateCollector, ladder: list[Node], path: list[Node], answers: list[Answer]) -> int:
     """The lanes that no arm takes and that another if of the block takes instead: `if a: … if b: …`, all apart.
 
     The other if must be for other targets alone and come to something of the same sort, or it is another matter.
@@ -261,7 +261,7 @@ def _served_beside(scan: ModulePass, ladder: list[Node], path: list[Node], answe
     return served
 
 
-def _served_before(scan: ModulePass, parts: list[tuple[Node | None, Node, Node]], frame: Frame) -> int:
+def _served_before(scan: GateCollector, parts: list[tuple[Node | None, Node, Node]], frame: Frame) -> int:
     """The lanes on which a name already has the value that the only arm would give it."""
     body = statements(parts[0][1]) if len(parts) == 1 else []
     assignment = body[0].named_children[0] if len(body) == 1 and body[0].named_children else None
@@ -317,7 +317,7 @@ def _next_rung(behind: list[Node]) -> Effect | None:
     return block_effect(block) if block is not None else None
 
 
-def _predicate_around(scan: ModulePass, path: list[Node]) -> Node | None:
+def _predicate_around(scan: GateCollector, path: list[Node]) -> Node | None:
     """The function around a statement that only decides what the function answers others, whose ifs are the gates."""
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
     return function if function is not None and is_predicate(function) and scan.answers_others(function) else None

@@ -20,7 +20,7 @@ DEVICE = frozenset({Layer.PREPROCESSOR, Layer.DEVICE})
 VANISHES = frozenset({Does.NOTHING, Does.LOGS, Does.PRINTS, Does.TRAPS, Does.ASSERTS, Does.ERRORS})
 
 
-class Half(str, Enum):
+class Counterpart(str, Enum):
     """What the other half is, which settles what follows from it."""
 
     LAUNCH_ATTRIBUTE = "launch attribute"
@@ -42,7 +42,7 @@ class Half(str, Enum):
 class Pair:
     """The other half of a case."""
 
-    half: Half
+    half: Counterpart
     path: str
     line: int
     admits: bool  # the other half lets the target in
@@ -51,7 +51,7 @@ class Pair:
 
     def related(self) -> Related:
         """The other half as a related place of a finding."""
-        role = Role.DEFINITION if self.half is Half.DEFINITION else Role.PAIR
+        role = Role.DEFINITION if self.half is Counterpart.DEFINITION else Role.PAIR
         return Related(self.path, self.line, role, self.message)
 
 
@@ -101,7 +101,9 @@ class Pairing:
     def add(self, case: Case, pair: Pair) -> None:
         self.pairs[id(case)].setdefault((pair.path, pair.line), pair)
 
-    def both(self, one: Case, half: Half, other: Case, other_half: Half, message: str, other_message: str) -> None:
+    def both(
+        self, one: Case, half: Counterpart, other: Case, other_half: Counterpart, message: str, other_message: str
+    ) -> None:
         """Pairs two cases that both shut the target out."""
         self.add(one, Pair(half, other.gate.path, other.place.line, False, message, other))
         self.add(other, Pair(other_half, one.gate.path, one.place.line, False, other_message, one))

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from archscan.catalog.types import Catalog
+from archscan.commands.scan import effective, loaded_catalog, render_options, selected, terminal_width, write
 from archscan.config import Settings, nearest_hint
 from archscan.errors import UserError
 from archscan.model.target import Selection
 from archscan.reporting.json_format import dumped
 from archscan.reporting.words import visible_lines, wrapped
-from archscan.run import effective, loaded_catalog, render_options, selected, terminal_width, write
 
 
 def run_trace(given: Mapping[str, Any]) -> int:

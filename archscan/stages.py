@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from archscan.cache import Part
 from archscan.errors import internal
+from archscan.fast_pickle import quicken
 from archscan.frontends import registry
 from archscan.frontends.protocol import Context, FrontEnd, facts_of, located, silent
 from archscan.model import gate
 from archscan.model.facts import Failed, FileFacts, Skipped, Source
 from archscan.model.reads import Basis, Reads
-from archscan.quick import quicken
 from archscan.sealed import plain
 from archscan.sources import Unread, read
 from archscan.standing import Standing, shared

@@ -21,7 +21,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Liveness:
+class PresenceMap:
     """Where the `#if` regions of one file are live."""
 
     everything: int
