@@ -36,6 +36,8 @@ def of_shell(text: str) -> Held:
     """What archscan makes of the variables of a script."""
     data = text.encode()
     made = script_at(data, 0, len(data), Given(load()))
+    if made.reading().problems:  # too long, and said so
+        return dict.fromkeys(NAMES, (unknown("a long script"),))
     return {name: made.variables.get(name, ((),)) for name in NAMES}
 
 

@@ -538,3 +538,13 @@ def test_conditionals_of_automake_are_for_configure_to_say(text: str, made: str)
 def test_batch_files(text: str, made: str) -> None:
     reading = read("build.bat", text.encode(), Given(load()))
     assert {f"{i.target.sm}" for one in reading.lists for i in one.images} == set(made.split())
+
+
+def test_a_script_that_appends_on_conditions_in_loops_ends_soon() -> None:
+    body = 'OUT="$OUT -arch=sm_80 $OUT"\n[ "$MAYBE" = 1 ] && break\nOUT+=" $cc"\n'
+    for _ in range(3):
+        body = f"for cc in 1 2 3 4 5 6 7 8 $OUT; do\n{body}done\n"
+    started = time.perf_counter()
+    reading = read("build.sh", b"OUT=x\n" + body.encode(), Given(load()))
+    assert time.perf_counter() - started < 10
+    assert reading.problems == ("too long to evaluate: what comes late in it was not looked at",)

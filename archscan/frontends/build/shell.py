@@ -192,6 +192,7 @@ class Script:
             ways = combined([self.before(name, value), more])
         else:
             ways = added(ways, self.variables.get(name, ()), self.asked)
+        self.steps += sum(map(len, ways)) // 10  # what loops append on conditions grows with each round
         self.variables[name] = ways
         self.lists += of_variable(name, ways, self.toolkit, environment)
 
@@ -374,6 +375,7 @@ class Script:
             for word in words:
                 names = conditions(word)
                 is_open = len(ways) > 1 or HOLE in shown(word) or bool(names)
+                is_open = is_open or (not word and "[@]" in self.text(node))  # a word for what is set, none for others
                 found.append((word, " ".join(names) or readable(self.text(node)) if is_open else ""))
         return found
 
@@ -557,6 +559,8 @@ def _first(text: Text) -> Text:
     """What an array holds where no element is asked for: its first."""
     if not _is_array(text):
         return text
+    if shown(text)[1:2] in ("", _ELEMENT):
+        return ()  # it is empty
     word = next(iter(parted(text, _ELEMENT)), ())
     return unknown(*because(text)) if HOLE in shown(text) or any(run.when for run in text) else word
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 HOLE = "\x1a"  # stands for an unknown part where a text is looked at as a whole
 LONGEST = 20_000
 MOST_WAYS = 6
+MOST_RUNS = 200  # what a loop appends on a condition is a part each time
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def combined(parts: Iterable[Ways]) -> Ways:
     found: list[Text] = [()]
     for ways in parts:
         found = [(*left, *right) for left, right in itertools.product(found, ways or ((),))][:MOST_WAYS]
-        if any(sum(len(run.text or "") for run in text) > LONGEST for text in found):
+        if any(len(text) > MOST_RUNS or sum(len(run.text or "") for run in text) > LONGEST for text in found):
             return (unknown("a long text"),)
     return tuple(found)
 
