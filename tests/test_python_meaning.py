@@ -1031,3 +1031,19 @@ def test_negation_that_refuses_is_read_as_written(returned: str) -> None:
         f"    if cap != (9, 0):\n        return {returned}\n    return fast(x)\n"
     )
     assert 90 in no(gate) and {80, 100, 120} <= yes(gate)
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_gate"),
+    [
+        ('cuda["version"]', False),  # of a toolkit
+        ('build["config"]', False),
+        ("version_info", False),
+        ('gpu["capability"]', True),
+        ('gpu["arch_version"]', True),
+    ],
+)
+def test_the_major_number_of_a_version_is_none_of_a_gpu(owner: str, is_gate: bool) -> None:
+    before = f'from far import build, cuda, device, gpu, version_info\nmajor = {owner}["major"]\n'
+    for condition in (f'{owner}["major"] < 12', f'({owner}["major"], {owner}["minor"]) < (12, 0)', "major < 12"):
+        assert bool(gates(before + "\ndef use(x):" + GATED.format(condition))) == is_gate, condition

@@ -350,7 +350,7 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     if holder is None or isinstance(holder, (SetV, IterV)):
         return Unknown((oneline(node, 60),), depends(holder), lost=True)
     key = interpreter.evaluate(index, frame)
-    given = _given_for(interpreter, holder, key)
+    given = _given_for(interpreter, holder, key, text(owner))
     if given is not MISSING:
         return given
     if _is_environment(holder):
@@ -363,14 +363,16 @@ def _subscript(interpreter: Interpreter, node: Node, frame: Frame) -> Value:
     return value
 
 
-def _given_for(interpreter: Interpreter, holder: Value, key: Value) -> Value:
-    """What an object, a class, or something that nobody can tell gives for a key; MISSING if that is not known."""
+def _given_for(interpreter: Interpreter, holder: Value, key: Value, owner: str) -> Value:
+    """What an object, a class, or something that nobody can tell (`owner` in the code) gives for a key; MISSING if that
+    is not known.
+    """
     if isinstance(holder, ClassV):
         return class_item(interpreter, holder, key)
     if isinstance(holder, DictV) and isinstance(key, Unknown):
         return any_row(interpreter, holder, key)
     if isinstance(holder, Unknown) and isinstance(key, str) and not holder.lost:
-        seeded = interpreter.seed(key)
+        seeded = interpreter.knowledge.seed_item(owner, key, interpreter.lanes)
         if seeded is not None:
             return Capability(True) if isinstance(seeded, Capability) else seeded
     return sent(interpreter, holder, "__getitem__", (key,))

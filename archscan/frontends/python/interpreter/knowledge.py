@@ -131,6 +131,16 @@ class Knowledge:
             return None
         return self.seed(name, lanes)
 
+    def seed_item(self, owner: str, key: str, lanes: PerTarget) -> Value | None:
+        """What an item of something unresolved carries by convention: `info["major"]`, but of a version none."""
+        if (
+            key in ("major", "minor")
+            and _OTHER.search(owner)
+            and not (_ASKS.search(owner) or _PROPERTIES.search(owner))
+        ):
+            return None
+        return self.seed(key, lanes)
+
     def call(self, full: str, name: str, lanes: PerTarget) -> Value | None:
         """What calling an unscanned function gives."""
         for key in (full, name):
