@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
-from archscan.frontends.cuda.preprocessor.macros import OPAQUE, UNDEFINED, Definition, State, state_of
+from archscan.frontends.cuda.preprocessor.macros import OPAQUE, UNDEFINED, Definition, MacroDefinitions, state_of
 from archscan.model.condition import Cond, alternatives, asked, atom, blamed, both, either, truth, without
 from archscan.model.truth import Truth
 
@@ -24,7 +24,7 @@ class Told:
         return tuple(blame.name for blame in blamed(self.when, mask))
 
 
-def answer(everything: int, text: str, lookup: Callable[[str], State]) -> Told:
+def answer(everything: int, text: str, lookup: Callable[[str], MacroDefinitions]) -> Told:
     """What the evaluator says of a condition."""
     found = Evaluator(everything).answer(text, lookup)
     return Told(truth(found.when, everything), found.names, found.when)
@@ -34,7 +34,7 @@ UNKNOWN = Definition(None, "", "perhaps defined")
 SOME = Definition(None, "", "somehow defined")
 
 
-def state(name: str, parts: dict[Definition | tuple[str, ...], int]) -> State:
+def state(name: str, parts: dict[Definition | tuple[str, ...], int]) -> MacroDefinitions:
     """A state with other definitions on other targets; UNKNOWN and SOME, and one of several integers, among them."""
     everything = 0
     for mask in parts.values():

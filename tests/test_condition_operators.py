@@ -12,7 +12,7 @@ from archscan.frontends.cuda.preprocessor.conditions import Evaluator
 from archscan.frontends.cuda.preprocessor.macros import (
     UNDEFINED,
     Definition,
-    State,
+    MacroDefinitions,
     one_of,
     open_state,
     state_of,
@@ -25,17 +25,17 @@ OPERATORS = [operator for level in LEVELS for operator in level]
 TRIPLES = sorted(product((5, 2, 3, 1, 0), repeat=3), key=lambda t: len(set(t)), reverse=True)
 
 
-def opened(name: str) -> State:
+def opened(name: str) -> MacroDefinitions:
     """A macro that may be defined, and as anything."""
     return open_state(name, ALL)
 
 
-def defined(**bodies: str) -> dict[str, State]:
+def defined(**bodies: str) -> dict[str, MacroDefinitions]:
     """Object-like macros, the same for every target."""
     return {name: uniform(Definition(None, body), ALL) for name, body in bodies.items()}
 
 
-def word(text: str, states: dict[str, State] | None = None) -> str:
+def word(text: str, states: dict[str, MacroDefinitions] | None = None) -> str:
     """The truth of a condition that is the same for every target; other names are unknown."""
     truth = answer(ALL, text, lambda name: (states or {}).get(name) or opened(name)).truth
     assert truth.yes in (0, ALL)
@@ -43,7 +43,7 @@ def word(text: str, states: dict[str, State] | None = None) -> str:
     return truth.word(1)
 
 
-def masks(text: str, states: dict[str, State]) -> tuple[int, int]:
+def masks(text: str, states: dict[str, MacroDefinitions]) -> tuple[int, int]:
     """Where a condition is yes and where it is no."""
     truth = answer(ALL, text, lambda name: states.get(name) or opened(name)).truth
     return truth.yes, truth.no

@@ -20,7 +20,7 @@ from archscan.frontends.cuda.preprocessor.macros import (
     OPAQUE,
     UNDEFINED,
     Definition,
-    State,
+    MacroDefinitions,
     open_state,
     state_of,
     uniform,
@@ -77,7 +77,7 @@ class Node:
         return self.text if self.rank >= rank else f"({self.text})"
 
 
-def _state(name: str) -> State:
+def _state(name: str) -> MacroDefinitions:
     parts: dict[Definition, Cond] = {}
     for target, what in enumerate(MACROS[name]):
         if what == "unknown":
@@ -244,7 +244,7 @@ expressions = st.recursive(
 )
 
 
-def lookup(name: str) -> State:
+def lookup(name: str) -> MacroDefinitions:
     return STATES.get(name) or open_state(name, ALL)
 
 
