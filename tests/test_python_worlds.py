@@ -235,6 +235,10 @@ SEVERAL = {
         "def n():\n    for v in (10, 12):\n        f = ask() == v\n        if f:\n            return v\n    return 7",
         "M < n()", "12", "7 8 9 10 11",
     ),
+    "loop_in_a_handler": (
+        "hi = 9\ntry:\n    ask()\nexcept ValueError:\n    for c in ask():\n        hi = 12", "M < hi",
+        "", "7 8 9 10 11 12",
+    ),
 }  # fmt: skip
 
 

@@ -481,7 +481,7 @@ def _after_try(
     for i in handlers:
         value = _own(interpreter, name, frame, [b for b in inside if b.chain[depth][1] == i], depth + 1)
         if value is MISSING:
-            value = lost if 0 in bound else otherwise()
+            value = lost if bound & {0, i} else otherwise()
         caught = _happens(interpreter, frame, (node.start_byte, "caught", i), why)
         parts.append((value, both(left, caught)))
         left = without(left, caught)
