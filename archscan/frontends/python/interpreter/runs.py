@@ -449,7 +449,7 @@ class _Run:
             return live
         held = self.interpreter.evaluate(source, self.frame) if source is not None else None
         items = items_of(self.interpreter.lanes, held) if source is not None and target is not None else None
-        outer, self.breaks, self.rounds = (self.breaks, self.rounds), 0, 0
+        outer, self.breaks, self.rounds = (self.breaks, self.rounds), _NEVER, _NEVER
         if items is not None and target is not None and len(items) <= _MOST_ROUNDS and type(held) is not SetV:
             fall = self._rounds(body, target, items, live)
         else:  # one round stands for whichever leaves the loop, if one does
@@ -475,7 +475,7 @@ class _Run:
                 self.frame.memo.clear()
                 self.frame = around
             live = either(live, self.rounds)
-            self.rounds = 0
+            self.rounds = _NEVER
         return live
 
     def _returned(self, value: list[Node]) -> Value:
@@ -501,6 +501,7 @@ class _Run:
         return live
 
 
+_NEVER: Cond = 0  # by this name it stays a condition for who compiles this: 0 itself would be taken for an int
 _MOST_ROUNDS = 16
 
 
