@@ -34,7 +34,6 @@ class CaseContext:
     routed: bool  # the host launches what is behind it for other targets only
     unbuilt: bool  # no list compiles its source for the target
     to_open: bool  # a list that alone compiles it shuts the target out, and is not right as it is
-    making: Making | None  # of what does harm what `built` says; None for what is shut out
     built: Making | None  # what scanned builds make of its source; None where none was scanned, or it is not compiled
     selection: Selection
     catalog: Catalog
@@ -42,6 +41,11 @@ class CaseContext:
     contested: bool  # good sources disagree about it
     said_lacks: tuple[str, ...] = ()  # instructions that a comment of the gate itself names and the target lacks
     yours: str = ""  # what the user measured when it was opened: loss, contested, or nothing
+
+    @property
+    def making(self) -> Making | None:
+        """What scanned builds make of the source in which code does harm, or would; None for what is shut out."""
+        return self.built if self.case.problem is not Problem.EXCLUDED else None
 
     @cached_property
     def siblings(self) -> frozenset[int]:

@@ -117,7 +117,6 @@ class _Bench:
             routed=id(bare) in pairs.routed,
             unbuilt=bool(closers) and all(id(closer.gate) in left for closer in closers),
             to_open=self._is_to_open(bare, to_open),
-            making=self._making(bare) if bare.problem is not Problem.EXCLUDED else None,
             built=self._making(bare),
             selection=selection,
             catalog=catalog,
