@@ -36,6 +36,21 @@ def test_reach_goes_through_files_and_cycles_and_ends_at_what_was_not_scanned() 
     assert not graph.names("e.cu", "driver.h")
 
 
+def test_who_is_read_together_with_a_header_sees_it() -> None:
+    written = {
+        "one.cu": ("rows.cuh", "later.cuh"),
+        "rows.cuh": ("deep.cuh",),
+        "later.cuh": (),
+        "deep.cuh": (),
+        "two.cu": ("later.cuh",),
+        "alone.cu": (),
+    }
+    graph = Includes(resolved(written))
+    assert graph.beside("rows.cuh") == {"one.cu", "rows.cuh", "later.cuh", "deep.cuh"}  # later.cuh after it, in one.cu
+    assert graph.beside("later.cuh") == {"one.cu", "two.cu", "rows.cuh", "later.cuh", "deep.cuh"}
+    assert graph.beside("alone.cu") == {"alone.cu"}
+
+
 def test_a_file_costs_no_bit_in_every_other() -> None:
     def size(count: int) -> int:
         written = {f"{i}.cu": ("common.cuh",) for i in range(count)} | {"common.cuh": ()}
@@ -74,3 +89,17 @@ def test_includes_that_lie_deep_end_no_scan(depth: int, tmp_path: Path) -> None:
     assert words == (["yes", "no"] if depth < 80 else ["unknown", "unknown"])
     deepest = found[f"h{depth}.cuh"][0].arms[0].truth
     assert deepest.word(catalog.universe.bit(unknown)) == "no"
+
+
+def test_a_constant_made_of_the_architecture_is_asked_only_where_it_is_seen(tmp_path: Path) -> None:
+    body = 'if (ROWS_OF_TILE == 8) { asm("fence.proxy.async;"); } else { out[0] = 1; }'
+    asks = f"__global__ void k(int *out) {{\n  {body}\n}}\n"
+    values = "constexpr int ROWS_OF_TILE = 8;\n#else\nconstexpr int ROWS_OF_TILE = 4;\n"
+    chosen = f"#if __CUDA_ARCH__ >= 900\n{values}#endif\n"
+    (tmp_path / "rows.cuh").write_text("#pragma once\n" + chosen)
+    (tmp_path / "beside.cuh").write_text(asks.replace("void k", "void inner"))  # seen where both.cu reads it
+    (tmp_path / "user.cu").write_text('#include "rows.cuh"\n' + asks)
+    (tmp_path / "both.cu").write_text('#include "rows.cuh"\n#include "beside.cuh"\n')
+    (tmp_path / "other.cu").write_text(asks)  # its own ROWS_OF_TILE, whatever that is
+    facts = pipeline.scan([str(tmp_path)], load(), ScanSettings(use_cache=False))
+    assert {Path(file.path).name for file in facts.files if file.gates} == {"rows.cuh", "user.cu", "beside.cuh"}

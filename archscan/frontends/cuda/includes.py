@@ -34,6 +34,17 @@ class Includes:
         """Whether `path` includes `other`, directly or through other scanned files."""
         return bool(self._reach.get(path, 0) & self._bits.get(other, 0))
 
+    def beside(self, path: str) -> frozenset[str]:
+        """The files that some file reads together with this one, itself included."""
+        own, reach = self._bits.get(path, 0), self._reach
+        mask = own | reach.get(path, 0)
+        found = {path}
+        for other, reached in reach.items():
+            if reached & own:
+                mask |= reached
+                found.add(other)
+        return frozenset(found.union(other for other, bit in self._bits.items() if bit & mask))
+
     def names(self, path: str, include: str) -> bool:
         """Whether `path` or a file it reaches includes `include`, a header that was not scanned."""
         paths, mask = self._unscanned.get(include, (frozenset(), 0))

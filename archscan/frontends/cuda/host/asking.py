@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from zlib import crc32
@@ -155,7 +155,7 @@ def pieces(data: bytes, words: frozenset[bytes], helpers: frozenset[str] = froze
         row += chunk.count(b"\n") + 1
 
 
-def is_between(asked: tuple[int, ...], start: int, end: int) -> bool:
+def is_between(asked: Sequence[int], start: int, end: int) -> bool:
     """Whether one of the places lies between two offsets."""
     at = bisect_left(asked, start)
     return at < len(asked) and asked[at] < end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from archscan.frontends.cuda.host.naming_conventions import convention_of
 from archscan.frontends.cuda.host.out_parameters import ATTRIBUTE
@@ -13,19 +13,35 @@ from archscan.frontends.cuda.host.traversal import own_expressions, parts, state
 _LIST = "{}"  # stands for a list in braces: a capability may be looked up in it
 
 
-def bearing(names: SymbolTable, members: Iterable[str] = ()) -> frozenset[str]:
+Users = Mapping[str, set[str]]
+"""The functions, constants and aliases that mention a name, by that name."""
+
+
+def users_of(names: SymbolTable) -> Users:
+    """Who mentions what."""
+    users: dict[str, set[str]] = {}
+    for name, mentioned in _mentioned(names):
+        for word in mentioned:
+            users.setdefault(word, set()).add(name)
+    return users
+
+
+def bearing(users: Users, members: Iterable[str] = ()) -> frozenset[str]:
     """The functions, constants and aliases whose value may depend on the architecture, or be a list, by name.
 
     Whoever mentions a name that stands for a capability, or one of these, is one of them: what is not surely hangs on
     nothing of the kind, unless an argument brings it in.
     """
-    users: dict[str, set[str]] = {}
-    for name, mentioned in _mentioned(names):
-        for word in mentioned:
-            users.setdefault(word, set()).add(name)
     seeds = {*members, "__CUDA_ARCH__", _LIST, *ATTRIBUTE}
+    return resting_on(
+        users, [word for word in users if word in seeds or convention_of(word) or convention_of(word, True)]
+    )
+
+
+def resting_on(users: Users, words: Iterable[str]) -> frozenset[str]:
+    """Whoever mentions one of these names, or mentions one who does."""
     found: set[str] = set()
-    queue = [word for word in users if word in seeds or convention_of(word) or convention_of(word, True)]
+    queue = list(words)
     for word in queue:
         fresh = users.get(word, set()) - found
         found |= fresh

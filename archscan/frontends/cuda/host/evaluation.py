@@ -57,6 +57,8 @@ class Evaluator(ConditionEvaluator):
     memo: dict[tuple[int, tuple[Value, ...]], Value] = field(default_factory=dict)
     bearing: frozenset[str] | None = None  # names that may hang on the architecture; None: any may
     answers: dict[tuple[object, ...], Value] = field(default_factory=dict)  # what helpers returned for arguments
+    written: dict[tuple[int, int], dict[int, Value]] = field(default_factory=dict)  # what helpers fill, by position
+    placed: dict[tuple[int, str, int], tuple[Value, Value]] = field(default_factory=dict)  # answers, at their calls
     steps: int = 0  # since the caller set it to zero
     spellings: Mapping[int, int] = field(init=False)
     floors: Mapping[int, int] = field(init=False)
@@ -420,7 +422,7 @@ class Evaluator(ConditionEvaluator):
         if not told and not self._may_bear(expr, given, ways):
             return None
         results = [
-            self.called(d, self._packed(d.function, given), scope, outer, types).at(scope.path, expr.place.start)
+            self._placed(self.called(d, self._packed(d.function, given), scope, outer, types), scope.path, expr)
             for d, outer, types in ways
         ]
         first = results[0]
@@ -431,6 +433,14 @@ class Evaluator(ConditionEvaluator):
             return unknown(expr.text, arch=True)
         origins = frozenset(Origin(d.path, deciding_line(d.function), d.function.name) for d in found[:1])
         return first.based(Provenance(origins=origins))
+
+    def _placed(self, answer: Value, path: str, call: Expr) -> Value:
+        """An answer of a helper, as the value of that call: told again for each reader of the call."""
+        key = id(answer), path, call.place.start
+        found = self.placed.get(key)
+        if found is None:
+            found = self.placed[key] = answer, answer.at(path, call.place.start)
+        return found[1]
 
     def _may_bear(
         self,

@@ -271,14 +271,17 @@ class Interpreter:
         )
         if defined is None or self.depth >= DEPTH or not (positions := filled(defined.function)):
             return {}
-        inner = Interpreter(self.evaluator, defined.path, defined.function, self.depth + 1)
-        inner.run(defined.function.body)
-        found: dict[int, Value] = {}
-        for position in positions:
-            name = defined.function.parameters[position]
-            value = inner.env.get(f"*{name}") or inner.env.get(name)
-            if value is not None and value.basis.arch and value.cases:
-                found[position] = value
+        key = id(defined.function), self.depth
+        found = self.evaluator.written.get(key)
+        if found is None:
+            inner = Interpreter(self.evaluator, defined.path, defined.function, self.depth + 1)
+            inner.run(defined.function.body)
+            found = self.evaluator.written[key] = {}
+            for position in positions:
+                name = defined.function.parameters[position]
+                value = inner.env.get(f"*{name}") or inner.env.get(name)
+                if value is not None and value.basis.arch and value.cases:
+                    found[position] = value
         return found
 
     def _lambda(self, call: Expr) -> None:

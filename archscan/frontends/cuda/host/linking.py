@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from archscan.frontends.cuda.host.asking import SHORTEST, fingerprint, is_known
-from archscan.frontends.cuda.host.bearing import bearing
+from archscan.frontends.cuda.host.bearing import bearing, resting_on, users_of
 from archscan.frontends.cuda.host.evaluation import Evaluator
 from archscan.frontends.cuda.host.flow import Interpreter
 from archscan.frontends.cuda.host.indexing import HostIndex, read_again
@@ -92,21 +92,24 @@ def linked(
     read_for: dict[str, frozenset[str]] = {}
     again: dict[str, HostIndex] = {}
     known: frozenset[str] = frozenset()
+    names = SymbolTable()
     for _ in range(_ROUNDS):
         ordered = [again.get(path, indexes[path]) for path in sorted(indexes)]
-        names = _names(ordered, context)
-        evaluator = Evaluator(context.catalog.universe, names, bearing=bearing(names))
+        before, names = names, _names(ordered, context)
+        users = users_of(names)
+        evaluator = Evaluator(context.catalog.universe, names, bearing=bearing(users))
         code = linking.code(ordered, read_for, known) if linking is not None else b""
         helpers = linking.helpers(code) if linking is not None else None
         if helpers is None:
-            helpers = _helpers(ordered, names, evaluator, known)
+            changed = _changed(before, names)
+            helpers = _helpers(ordered, evaluator, known, changed | resting_on(users, changed))
             if linking is not None:
                 linking.found.helpers[code] = helpers
-        naming = tuple(_naming(ordered, helpers - known))
+        naming = tuple(_naming(ordered, helpers - known, _seen_by(ordered, includes)))
         if not naming:
             break
         known = helpers
-        again |= {index.path: _again(index, helpers, context, linking) for index in naming}
+        again |= _read_again(naming, helpers, context, linking)
         read_for |= dict.fromkeys((index.path for index in naming), helpers)
     members = _members(ordered, evaluator)
     return HostProject(
@@ -119,39 +122,54 @@ def linked(
         compiled=_compiled(ordered),
         again=again,
         read_for=read_for,
-        bearing=bearing(names, members),
+        bearing=bearing(users, members),
     )
 
 
-def _again(index: HostIndex, helpers: frozenset[str], context: Context, linking: Linking | None) -> HostIndex:
-    """A file read again for these helpers, now or when it was linked before."""
-    known = linking.again(index, helpers) if linking is not None else None
-    if known is not None:
-        return known
-    found = read_again(index, helpers, context)
-    if linking is not None and found is not index:
-        linking.keep_again(found, helpers)
+def _read_again(
+    naming: Sequence[HostIndex], helpers: frozenset[str], context: Context, linking: Linking | None
+) -> dict[str, HostIndex]:
+    """Files read again for these helpers, now or when they were linked before."""
+    known = {index.path: linking.again(index, helpers) if linking is not None else None for index in naming}
+    found = {path: index for path, index in known.items() if index is not None}
+    left = [index for index in naming if index.path not in found]
+    for index in left:
+        again = found[index.path] = read_again(index, helpers, context)
+        if linking is not None and again is not index:
+            linking.keep_again(again, helpers)
     return found
 
 
+def _changed(before: SymbolTable, names: SymbolTable) -> frozenset[str]:
+    """The names that mean something else since."""
+    tables: list[tuple[Mapping[str, object], Mapping[str, object]]] = [
+        (before.functions, names.functions),
+        (before.constants, names.constants),
+        (before.aliases, names.aliases),
+        (before.templates, names.templates),
+    ]
+    return frozenset(name for old, new in tables for name, meant in new.items() if old.get(name) != meant)
+
+
 def _helpers(
-    ordered: list[HostIndex], names: SymbolTable, evaluator: Evaluator, known: frozenset[str]
+    ordered: list[HostIndex], evaluator: Evaluator, known: frozenset[str], affected: frozenset[str]
 ) -> frozenset[str]:
     """The functions and constants that answer for the architecture although their names do not say so.
 
-    Those that are `known` to are not asked again.
+    Those that are `known` to are not asked again, nor those that did not and are not `affected` by what has changed.
     """
-    chosen = (name for name in _compiled(ordered) if name in names.constants and len(name) >= SHORTEST)
-    return known.union(name for name in (*_answering(names, evaluator, known), *chosen) if not is_known(name))
+    constants = evaluator.names.constants
+    chosen = (name for name in _compiled(ordered) if name in constants and len(name) >= SHORTEST)
+    return known.union(name for name in (*_answering(evaluator, affected - known), *chosen) if not is_known(name))
 
 
-def _answering(names: SymbolTable, evaluator: Evaluator, known: frozenset[str]) -> Iterator[str]:
+def _answering(evaluator: Evaluator, among: frozenset[str]) -> Iterator[str]:
     """The host functions whose answer depends on the architecture, if their name says which function is meant.
 
     What `__CUDA_ARCH__` decides inside a function of the device is a gate there, not where it is called.
     """
-    for name, defined in names.functions.items():
-        if len(name) < SHORTEST or len(defined) > _MOST_MEANT or name in known:
+    for name, defined in evaluator.names.functions.items():
+        if len(name) < SHORTEST or len(defined) > _MOST_MEANT or name not in among:
             continue
         if evaluator.bearing is not None and name not in evaluator.bearing:
             continue
@@ -164,14 +182,26 @@ def _answering(names: SymbolTable, evaluator: Evaluator, known: frozenset[str]) 
                 break
 
 
-def _naming(ordered: list[HostIndex], helpers: frozenset[str]) -> Iterator[HostIndex]:
-    """The files that name one of these without having been read for it."""
+def _naming(
+    ordered: list[HostIndex], helpers: frozenset[str], seen_by: Mapping[str, frozenset[str]]
+) -> Iterator[HostIndex]:
+    """The files that name one of these without having been read for it, and may see what it is the name of."""
     wanted = {fingerprint(name.encode()): name for name in helpers}
     for index in ordered:
         known = {function.name for function in index.unit.functions}
         met = {wanted[word] for word in wanted.keys() & set(memoryview(index.words).cast("I"))}
-        if met - known:
+        if any(name not in seen_by or index.path in seen_by[name] for name in met - known):
             yield index
+
+
+def _seen_by(ordered: list[HostIndex], includes: Includes | None) -> Mapping[str, frozenset[str]]:
+    """The files that may see the constants that are made of `__CUDA_ARCH__`: what is compiled together with them."""
+    if includes is None:
+        return {}
+    return {
+        name: frozenset(seen for path in paths for seen in includes.beside(path))
+        for name, paths in _compiled(ordered).items()
+    }
 
 
 def _compiled(ordered: list[HostIndex]) -> dict[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
@@ -75,6 +75,9 @@ class Statements(Expressions):
     nesting: int = 0
     sparse: bool = False  # reading a function so long that only what may matter is read
     suspects: set[str] = field(default_factory=set)  # names given values that may be capabilities
+    _counted: tuple[int, int] = (0, 0)  # how many suspects and helpers have been searched for
+    _searched: set[str] = field(default_factory=set)
+    _mentions: list[int] = field(default_factory=list)  # where the buffer names one of them, in order
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,14 +132,28 @@ class Statements(Expressions):
         if node.type in _ALWAYS_READ:
             return True
         text = self._bytes(node)
-        known = any(name.encode() in text for name in self.suspects) or any(n.encode() in text for n in self.helpers)
         return (
-            known
+            self._names_known(node)
             or (len(text) < _SHORT_LAMBDA and b"= [" in text)
             or _GIVEN.search(text) is not None
             or self.asks(node)
             or _PREDICATE.search(text) is not None
         )
+
+    def _names_known(self, node: Node) -> bool:
+        """Whether code names a suspect or a helper: each is searched for in the buffer once, when it is met."""
+        if (len(self.suspects), len(self.helpers)) != self._counted:
+            self._counted = len(self.suspects), len(self.helpers)
+            fresh = (self.suspects | self.helpers) - self._searched
+            self._searched |= fresh
+            self._mentions = sorted([*self._mentions, *(at for name in fresh for at in self._found(name.encode()))])
+        return is_between(self._mentions, node.start_byte, node.end_byte)
+
+    def _found(self, name: bytes) -> Iterator[int]:
+        at = self.data.find(name)
+        while at >= 0:
+            yield at
+            at = self.data.find(name, at + max(len(name), 1))
 
     def _continued(self, siblings: list[Node], position: int, after: tuple[Node, ...]) -> tuple[list[Option], int]:
         """Arms of the `if` before that an #if cut off: the grammar reads `else if (c) {` as a declaration of `if`."""
