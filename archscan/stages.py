@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from archscan.model.reads import Basis, Reads
 from archscan.sealed import plain
 from archscan.sources import Unread, read
 from archscan.standing import Standing, shared
-from archscan.workers import Died, Forks, Here, Mapper, Shipped
+from archscan.workers import Died, Forks, Here, Mapper, Shipped, first
 
 Task = TypeVar("Task", bound=NamedTuple)
 
@@ -126,8 +127,11 @@ def gates(
         else:
             found[end.name] = Part(digest, ())
             due.append(_Due(end, mine, before))
-    projects = {one.end.name: _linked(one, context, mapper, linked) for one in due if one.end.joins}
-    for one, (files, bases) in zip(due, _gates(due, projects, context, mapper, parts), strict=True):
+    projects: dict[str, _Linked] = {}
+    for one, project in _linked(due, context, mapper, linked):
+        if project is not None:
+            projects[one.end.name] = project
+        files, bases = _gates(one, project, context, mapper, parts)
         found[one.end.name] = replace(found[one.end.name], files=files, bases=bases)
     kept_of = {name: project.kept for name, project in projects.items() if project.kept is not None}
     return Said(found, kept_of, {name: project.project for name, project in projects.items() if not project.failed})
@@ -163,61 +167,67 @@ def _index(one: Indexed, end: FrontEnd) -> Any:
 
 
 def _gates(
-    work: Sequence[_Due], projects: Mapping[str, _Linked], context: Context, mapper: Mapper, parts: int
-) -> list[tuple[tuple[FileFacts, ...], tuple[Basis | None, ...]]]:
-    """The facts of all files of each front end, in order, and what they rest on."""
-    linked = {one.end.name: (one.end, projects[one.end.name]) for one in work if one.end.joins}
-    chunks: list[list[_Judging]] = []
-    standing: dict[str, Standing] = {}
-    stay: dict[tuple[str, str], tuple[FileFacts, Basis | None]] = {}
-    for end, mine, before in (one for one in work if one.end.joins):
-        quiet = silent(projects[end.name].project) - projects[end.name].failed.keys()
-        for one in mine:
-            if one.path in quiet:
-                stay[end.name, one.path] = _placed(FileFacts(one.path, one.size), one), None
-        if hasattr(end, "reads") and context.settings.use_cache:
-            files = {one.path: stands_for(one) for one in mine}
-            earlier = Standing(end, projects[end.name].project, files, before)
-            asked = (one.path for one in mine if one.path not in quiet)
-            stay |= {(end.name, path): held for path in asked if (held := earlier.of(path)) is not None}
-            standing[end.name] = earlier
-        left = [one for one in mine if (end.name, one.path) not in stay]
-        tasks = [_Judging(end.name, one._replace(indexes=((end.name, _blob(one, end)),))) for one in left]
-        chunks += _chunks(tasks, parts, [len(_blob(one, end)) for one in left])
+    due: _Due, project: _Linked | None, context: Context, mapper: Mapper, parts: int
+) -> tuple[tuple[FileFacts, ...], tuple[Basis | None, ...]]:
+    """The facts of all files of a front end, in order, and what they rest on; without a project they are indexes."""
+    end, mine, before = due
+    if project is None:
+        return tuple(_placed(_index(one, end), one) for one in mine), ()
+    quiet = silent(project.project) - project.failed.keys()
+    stay: dict[str, tuple[FileFacts, Basis | None]] = {
+        one.path: (_placed(FileFacts(one.path, one.size), one), None) for one in mine if one.path in quiet
+    }
+    standing = None
+    if hasattr(end, "reads") and context.settings.use_cache:
+        files = {one.path: stands_for(one) for one in mine}
+        standing = Standing(end, project.project, files, before)
+        asked = (one.path for one in mine if one.path not in quiet)
+        stay |= {path: held for path in asked if (held := standing.of(path)) is not None}
+    left = [one for one in mine if one.path not in stay]
+    tasks = [_Judging(end.name, one._replace(indexes=((end.name, _blob(one, end)),))) for one in left]
+    chunks = _chunks(tasks, parts, [len(_blob(one, end)) for one in left])
     work_on = _gates_here if isinstance(mapper, Here) else _gates_chunk
-    answers = _spread(mapper, partial(work_on, Shipped(_Project(context, linked))), chunks)
+    answers = _spread(mapper, partial(work_on, Shipped(_Project(context, {end.name: (end, project)}))), chunks)
     # Objects made while processes that share this heap are at work would be copied into each of them.
-    packed = iter(list(answers))
-    found = []
-    for end, mine, _ in work:
-        now = standing.get(end.name)
-        fresh = [_taken(one, end, packed, now) for one in mine if (end.name, one.path) not in stay]
-        told = iter(zip((facts for facts, _ in fresh), shared(basis for _, basis in fresh), strict=True))
-        pairs = [stay.get((end.name, one.path)) or next(told) for one in mine]
-        bases = tuple(basis for _, basis in pairs) if now is not None else ()
-        found.append((tuple(facts for facts, _ in pairs), bases))
-    return found
+    packed = list(answers)
+    fresh = [_taken(one, answer, standing) for one, answer in zip(left, packed, strict=True)]
+    told = iter(zip((facts for facts, _ in fresh), shared(basis for _, basis in fresh), strict=True))
+    pairs = [stay.get(one.path) or next(told) for one in mine]
+    bases = tuple(basis for _, basis in pairs) if standing is not None else ()
+    return tuple(facts for facts, _ in pairs), bases
 
 
-def _taken(
-    one: Indexed, end: FrontEnd, packed: Iterator[Any], standing: Standing | None
-) -> tuple[FileFacts, Basis | None]:
-    """The next of the answers, for this file, and what it rests on."""
-    if not end.joins:
-        return _placed(_index(one, end), one), None
-    answer = next(packed)
+def _taken(one: Indexed, answer: Any, standing: Standing | None) -> tuple[FileFacts, Basis | None]:
+    """An answer about this file, and what it rests on."""
     if isinstance(answer, Died):
         return _lost(one, answer), None
     told = _unpacked(answer)
     return told.facts, standing.basis(one.path, told.reads) if standing is not None else None
 
 
-def _linked(one: _Due, context: Context, mapper: Mapper, linked: Callable[[str], object]) -> _Linked:
-    """What a front end has linked, by what it kept of the last time if it can."""
-    before = linked(one.end.name) if hasattr(one.end, "relink") and context.settings.use_cache else None
-    link = partial(_link, one.mine, one.end, context, before)
-    # Linking leaves a heap of holes behind, and every fork would copy some of it.
-    return mapper.apart(link) if isinstance(mapper, Forks) else link()
+def _linked(
+    due: Sequence[_Due], context: Context, mapper: Mapper, linked: Callable[[str], object]
+) -> Iterator[tuple[_Due, _Linked | None]]:
+    """What each front end has linked, by what it kept of the last time if it can; None of one that joins nothing.
+
+    Where processes are to be had all link at once, and who is ready comes first: the others are at it meanwhile.
+    """
+
+    def link(one: _Due) -> Callable[[], _Linked]:
+        before = linked(one.end.name) if hasattr(one.end, "relink") and context.settings.use_cache else None
+        return partial(_link, one.mine, one.end, context, before)
+
+    joining = [one for one in due if one.end.joins]
+    if not isinstance(mapper, Forks):
+        yield from ((one, link(one)() if one in joining else None) for one in due)
+        return
+    with contextlib.ExitStack() as ending:
+        # Linking leaves a heap of holes behind, and every fork would copy some of it.
+        begun = {ending.enter_context(mapper.begun(link(one))): one for one in joining}
+        yield from ((one, None) for one in due if one not in joining)
+        while begun:
+            ready = first(list(begun))
+            yield begun.pop(ready), ready.value()
 
 
 def _link(indexed: Sequence[Indexed], end: FrontEnd, context: Context, before: object) -> _Linked:

@@ -94,12 +94,41 @@ class Forks:
         with _Crew(function, work, min(self.jobs, len(work))) as crew:
             yield from crew.results()
 
-    def apart(self, function: Callable[[], Value]) -> Value:
+    def begun(self, function: Callable[[], Value]) -> Begun[Value]:
         """The value of a function that runs, and may fork more, in a process of its own: its memory goes with it."""
-        (answer,) = Forks(1).map(lambda _: function(), [None])
+        return Begun(function)
+
+
+class Begun(Generic[Value]):
+    """What a function comes to that is under way in another process; a context that ends the process if it still is."""
+
+    def __init__(self, function: Callable[[], Value]) -> None:
+        self.crew: _Crew[None, Value] = _Crew(lambda _: function(), [None], 1)
+
+    def __enter__(self) -> Begun[Value]:
+        self.crew.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.crew.__exit__()
+
+    def value(self) -> Value:
+        """The value, waited for; WorkerError if the function raised or its process died."""
+        (answer,) = self.crew.results()
         if isinstance(answer, Died):
             raise WorkerError(f"the process that joins the files died ({answer.reason})")
         return answer
+
+
+def first(begun: Sequence[Begun[Any]]) -> Begun[Any]:
+    """The first of these that has its value."""
+    while True:
+        done = next((one for one in begun if one.crew.answers or not one.crew.children), None)
+        if done is not None:
+            return done
+        pipes = {pipe: one.crew for one in begun for pipe in one.crew.children}
+        for pipe in select.select(sorted(pipes), [], [])[0]:
+            pipes[pipe].take(pipe)
 
 
 # Bytes that a worker may gather in memories of its own (parsed modules, evaluated conditions) before it is replaced.
@@ -118,6 +147,8 @@ class _Crew(Generic[Item, Result]):
         self.children: dict[int, int] = {}  # read end of a child's pipe -> process id
         self.buffers: dict[int, bytearray] = {}
         self.begun: dict[int, int] = {}  # read end -> item that its process works on
+        self.answers: dict[int, Result | Died] = {}  # that have not been given out
+        self.due = 0  # the number of the item whose answer is given out next
         self.queue = -1
 
     def __enter__(self) -> _Crew[Item, Result]:
@@ -199,23 +230,25 @@ class _Crew(Generic[Item, Result]):
 
     def results(self) -> Iterator[Result | Died]:
         """Answers in order, as soon as all before them are there."""
-        answers: dict[int, Result | Died] = {}
-        due = 0
         while self.children:
-            for pipe in select.select(sorted(self.children), [], [])[0]:
-                data = os.read(pipe, 1 << 20)
-                if data:
-                    self.buffers[pipe] += data
-                    answers.update(self._parsed(pipe))
-                else:
-                    answers.update(self._ended(pipe))
-                    if due + len(answers) + len(self.begun) < len(self.items):
-                        self._start()  # it crashed or had grown: the rest of the queue wants a fresh one
-            while due in answers:
-                yield answers.pop(due)
-                due += 1
-        for number in range(due, len(self.items)):
-            yield answers.pop(number, Died("no process was left to read it"))
+            for pipe in () if self.due in self.answers else select.select(sorted(self.children), [], [])[0]:
+                self.take(pipe)
+            while self.due in self.answers:
+                self.due += 1
+                yield self.answers.pop(self.due - 1)
+        for number in range(self.due, len(self.items)):
+            yield self.answers.pop(number, Died("no process was left to read it"))
+
+    def take(self, pipe: int) -> None:
+        """Reads what a process has written; one that crashed or had grown has another in its place."""
+        data = os.read(pipe, 1 << 20)
+        if data:
+            self.buffers[pipe] += data
+            self.answers.update(self._parsed(pipe))
+            return
+        self.answers.update(self._ended(pipe))
+        if self.due + len(self.answers) + len(self.begun) < len(self.items):
+            self._start()  # the rest of the queue wants a fresh one
 
     def _parsed(self, pipe: int) -> Iterator[tuple[int, Result]]:
         """The complete answers in a pipe's buffer."""

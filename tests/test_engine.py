@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -554,8 +554,32 @@ def test_what_runs_apart_comes_back_or_says_why() -> None:
     from archscan import workers
 
     forks = workers.Forks(2)
-    assert forks.apart(lambda: list(forks.map(lambda n: n * 2, range(5)))) == [0, 2, 4, 6, 8]
+
+    def value(function: Callable[[], object]) -> object:
+        with forks.begun(function) as one:
+            return one.value()
+
+    assert value(lambda: list(forks.map(lambda n: n * 2, range(5)))) == [0, 2, 4, 6, 8]
     with pytest.raises(workers.WorkerError, match="invalid literal"):
-        forks.apart(lambda: int("no number"))
+        value(lambda: int("no number"))
     with pytest.raises(workers.WorkerError, match="signal 9"):
-        forks.apart(lambda: os.kill(os.getpid(), signal.SIGKILL))
+        value(lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def test_of_what_runs_apart_the_first_that_is_ready_is_told() -> None:
+    from archscan import workers
+
+    forks = workers.Forks(2)
+    waiting, go = os.pipe()
+    with forks.begun(lambda: os.read(waiting, 1)) as slow, forks.begun(lambda: "ready") as quick:
+        assert workers.first([slow, quick]) is quick
+        assert quick.value() == "ready"
+        os.write(go, b"x")
+        assert workers.first([slow]) is slow
+        assert slow.value() == b"x"
+    with forks.begun(lambda: os.read(waiting, 1)) as endless:
+        process = next(iter(endless.crew.children.values()))
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)  # the context has ended it
+    os.close(waiting)
+    os.close(go)
