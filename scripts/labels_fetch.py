@@ -1,8 +1,8 @@
 """Fetches and unpacks the packages that the labels are about.
 
 scripts/labels_fetch.py [DIRECTORY] [NAME...] [--set SET]: DIRECTORY is $ARCHSCAN_LABELS when it is not given; what is
-there already is kept; SET is dev, holdout, second, third or fourth, and all are fetched without it. Each lies in
-DIRECTORY/NAME-VERSION, a wheel as it is, an sdist below its top folder, without compiled libraries. Needs
+there already is kept; SET is dev, holdout, second, third, fourth or fifth, and all are fetched without it. Each lies
+in DIRECTORY/NAME-VERSION, a wheel as it is, an sdist below its top folder, without compiled libraries. Needs
 `pip install unearth`: pip itself runs the setup.py of an sdist before it saves the file.
 """
 

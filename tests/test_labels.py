@@ -45,6 +45,8 @@ THIRD = [label for some in labels("findings", ["third"]).values() for label in s
 THIRD_FIXES = [label for some in labels("fixes", ["third"]).values() for label in some]
 FOURTH = [label for some in labels("findings", ["fourth"]).values() for label in some]
 FOURTH_FIXES = [label for some in labels("fixes", ["fourth"]).values() for label in some]
+FIFTH = [label for some in labels("findings", ["fifth"]).values() for label in some]
+FIFTH_FIXES = [label for some in labels("fixes", ["fifth"]).values() for label in some]
 NEWER = ("sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
 ADVICE = {*(a.value for a in Advice), "investigate"}
 INTENTS = {"requirement", "path", "tuning", "images", "limit", "mistake", "restriction", "workaround", "preparation"}
@@ -66,6 +68,7 @@ def test_enough_is_labelled_and_no_target_dominates() -> None:
         ("second", SECOND, SECOND_FIXES, 14),
         ("third", THIRD, THIRD_FIXES, 22),
         ("fourth", FOURTH, FOURTH_FIXES, 40),
+        ("fifth", FIFTH, FIFTH_FIXES, 60),
     ],
 )
 def test_later_drawings_are_mostly_about_newer_chips_and_half_of_them_not_about_language_models(
@@ -91,11 +94,17 @@ def test_the_fourth_drawing_has_much_to_do() -> None:
     assert sum(label["consequence"] in ("wrong_result", "degraded_tuning", "runtime_error") for label in FOURTH) >= 40
 
 
+def test_the_fifth_drawing_has_much_to_do() -> None:
+    assert sum(label["problem"] in ("over-admitted", "disagrees") for label in FIFTH) >= 20
+    assert sum(label["advice"] not in ("leave", "widen-unsafe-compile") for label in FIFTH) >= 140
+
+
 def test_what_is_held_out_is_measured_by_its_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("calibrate.HELD_OUT", frozenset())
+    assert chosen("all") == ("dev", "holdout", "second", "third", "fourth", "fifth")
+    monkeypatch.setattr("calibrate.HELD_OUT", frozenset({"fifth"}))
     assert chosen("all") == ("dev", "holdout", "second", "third", "fourth")
-    monkeypatch.setattr("calibrate.HELD_OUT", frozenset({"fourth"}))
-    assert chosen("all") == ("dev", "holdout", "second", "third")
-    assert chosen("fourth") == ("fourth",)
+    assert chosen("fifth") == ("fifth",)
 
 
 def test_nothing_that_the_judge_reads_names_a_package_of_the_later_drawings() -> None:
@@ -103,7 +112,7 @@ def test_nothing_that_the_judge_reads_names_a_package_of_the_later_drawings() ->
     files = [path for folder in ("archscan", "rules") for path in (root / folder).rglob("*")]
     said = "\n".join(path.read_text("utf-8") for path in files if path.suffix in (".py", ".yaml")).lower()
     for package in packages():
-        if package["set"] in ("second", "third", "fourth"):
+        if package["set"] in ("second", "third", "fourth", "fifth"):
             assert not re.search(rf"\b{re.escape(package['name'])}\b", said), package["name"]
 
 
@@ -113,6 +122,7 @@ def test_every_place_says_how_it_was_drawn() -> None:
     assert {label["drawn"] for label in SECOND} == {"finding", "gate", "grep", "read"}
     assert {label["drawn"] for label in THIRD} == {"finding", "gate", "grep", "read"}
     assert {label["drawn"] for label in FOURTH} == {"finding", "gate", "grep", "read"}
+    assert {label["drawn"] for label in FIFTH} == {"finding", "gate", "grep", "read"}
 
 
 @pytest.mark.parametrize("kind", ["findings", "fixes"])
