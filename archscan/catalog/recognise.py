@@ -13,13 +13,26 @@ from archscan.catalog.types import Catalog, Feature
 from archscan.model.gate import FeatureUse
 
 _STRING = rb'"(?:[^"\\\n]|\\.)*"'
-_RAW = rb'\b(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s"]{0,16})\(.*?\)(?P=delimiter)"'
-_CHARACTER = rb"(?<![0-9A-Fa-f])'(?:[^'\\\n]|\\.)+'"  # a digit before ' makes it a separator
+_CHARACTER = rb"'(?<![0-9A-Fa-f]')(?:[^'\\\n]|\\.)+'"  # a digit before ' makes it a separator
 _COMMENT = rb"//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)"
 # What may stand between two literals of one text: blanks, continuations, a macro or parameter that inserts something.
 # Written so that no blank can be matched in two ways: hostile input must not make it backtrack.
 _GLUE = rb"(?:\s|\\\n)*(?:#?[A-Za-z_]\w*(?: ?\([^()\"]*\))?(?:\s|\\\n)*)?"
-_TOKEN = re.compile(rb"%b|%b|%b(?:%b%b)*|%b" % (_COMMENT, _RAW, _STRING, _GLUE, _STRING, _CHARACTER), re.DOTALL)
+
+
+def _raw(prefix: str) -> bytes:
+    """A raw literal, `R"(...)"` or `u8R"(...)"`."""
+    name = f"delimiter_{prefix}"
+    return rf'{prefix}(?<!\w{prefix})"(?P<{name}>[^()\\\s"]{{0,16}})\(.*?\)(?P={name})"'.encode()
+
+
+# Each alternative begins with a character of its own: what begins none of them is passed over at once.
+_TOKEN = re.compile(
+    b"|".join(
+        (_COMMENT, *map(_raw, ("R", "u8R", "uR", "UR", "LR")), rb"%b(?:%b%b)*" % (_STRING, _GLUE, _STRING), _CHARACTER)
+    ),
+    re.DOTALL,
+)
 _BETWEEN = re.compile(_GLUE)
 _SHORTEST = 9  # of a literal with an instruction: quotes, mnemonic, semicolon; constraints of asm() are shorter
 _SEAM = re.compile(rb'"' + _GLUE + rb'"')

@@ -12,6 +12,7 @@ from archscan.catalog.features import pattern_heads
 from archscan.catalog.recognise import blank_literals
 from archscan.catalog.types import Catalog, Feature
 from archscan.frontends.cuda.constexpr import Span, asked_spans, is_asked
+from archscan.frontends.cuda.host.asking import identifiers
 from archscan.frontends.cuda.host.sites import function_name, word_before
 from archscan.frontends.cuda.inventory import Named, named
 from archscan.model.gate import FeatureUse
@@ -31,7 +32,7 @@ _NOISE = frozenset(
 )
 _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:[A-Z_]+\s+)?(?:\w+\([^)]*\)\s*)?([A-Za-z_]\w*)[^;=()]*\Z")
 _TYPE = re.compile(rb"\b(?:typename|class|struct|using|enum|union)\s+(?:class\s+)?([A-Za-z_]\w*)")
-_TEMPLATE = re.compile(rb"\btemplate\s*<([^;{}()]{1,2000}?)>(?!\s*(?:class|typename)\b)")
+_TEMPLATE = re.compile(rb"template(?<!\wtemplate)\s*<([^;{}()]{1,2000}?)>(?!\s*(?:class|typename)\b)")
 _PARAMETER = re.compile(rb"\b(?:typename|class)\s+([A-Za-z_]\w*)")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\n]*", re.M)
 _DECLARED = re.compile(rb"\b(?:struct|class)\b|[\w>&*:]\s+(?:[\w:<>, ]+::)?~?\w+\s*\(|__\w+__")
@@ -67,7 +68,9 @@ class Vocabulary:
         self._known: dict[bytes, tuple[str, ...]] = {}
         self._instructions: dict[bytes, tuple[tuple[bytes, tuple[str, ...]], ...]] = {}
         self._plain: set[bytes] = set()  # names that mean no feature
-        self._written = tuple((f, f.code_pattern, _heads(f)) for f in catalog.features.values() if f.code_pattern)
+        self._written = tuple(
+            (f.id, f.code_pattern, frozenset(_heads(f))) for f in catalog.features.values() if f.code_pattern
+        )
         self.known = catalog.known
 
     def instructions(self, text: bytes) -> tuple[tuple[bytes, tuple[str, ...]], ...]:
@@ -92,19 +95,15 @@ class Vocabulary:
             for feature in self._features(b"name", name, name + b"();"):
                 yield name, feature
 
-    def written(self, code: bytes) -> Iterator[tuple[int, str]]:
-        """The features that a pattern finds in code, such as a tag that chooses hardware, with their offsets."""
-        plain = b""
+    def written(self, code: bytes, plain: Callable[[], bytes]) -> Iterator[tuple[int, str]]:
+        """The features that a pattern finds in code, such as a tag that chooses hardware, with their offsets.
+
+        `plain` is the code without comments, literals and directives, where that is asked for.
+        """
+        words = identifiers(code)
         for feature, pattern, heads in self._written:
-            for head in heads:
-                if head in code:
-                    break
-            else:
-                continue
-            plain = plain or blank_literals(code)
-            match = pattern.search(plain)
-            if match is not None:
-                yield match.start(), feature.id
+            if not words.isdisjoint(heads) and (match := pattern.search(plain())) is not None:
+                yield match.start(), feature
 
     def means(self, name: bytes) -> bool:
         """Whether a name stands for a feature."""
@@ -237,14 +236,18 @@ def _closing(data: bytes, brace: int, end: int) -> int:
 
 
 def _nodes(data: bytes, defined: Iterable[Defined], vocabulary: Vocabulary, with_calls: bool) -> tuple[Node, ...]:
-    found = (
-        _node(one, data[one.start : one.end], data.count(b"\n", 0, one.start) + 1, vocabulary, with_calls)
-        for one in defined
-    )
+    found = (_node(data, one, vocabulary, with_calls) for one in defined)
     return tuple(node for node in found if node is not None)
 
 
-def _node(one: Defined, chunk: bytes, line: int, vocabulary: Vocabulary, with_calls: bool) -> Node | None:
+@lru_cache(maxsize=16)
+def _plain(data: bytes) -> bytes:
+    """A file's code without comments, literals and directives."""
+    return blank_literals(data)
+
+
+def _node(data: bytes, one: Defined, vocabulary: Vocabulary, with_calls: bool) -> Node | None:
+    chunk, line = data[one.start : one.end], data.count(b"\n", 0, one.start) + 1
     name, start = (one.name, 0) if one.inner else _defined(chunk)
     if not name:
         return None
@@ -260,12 +263,12 @@ def _node(one: Defined, chunk: bytes, line: int, vocabulary: Vocabulary, with_ca
         if feature not in uses:
             at = line + chunk.count(b"\n", 0, chunk.find(call, start))
             uses[feature] = FeatureUse(feature, at, call.decode("utf-8", "replace"))
-    for offset, feature in vocabulary.written(chunk[start:]) if with_calls else ():
+    code = chunk[start:] if with_calls else b""
+    for offset, feature in vocabulary.written(code, lambda: _plain(data)[one.start + start : one.end]):
         uses.setdefault(feature, FeatureUse(feature, line + chunk.count(b"\n", 0, start + offset)))
     calls = frozenset(c.decode("utf-8", "replace") for c in called if len(c) > 1) - {name}
     features = tuple(uses[f] for f in sorted(uses))
     first = line + chunk.count(b"\n", 0, start)
-    code = chunk[start:] if with_calls else b""
     return Node(name, first, features, calls, code) if features or calls or b"(" in code else None
 
 
