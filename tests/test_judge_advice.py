@@ -515,7 +515,8 @@ def test_a_check_before_code_that_is_built_for_other_families(
 )
 def test_a_list_that_lacks_the_target_and_stops_the_build(entries: str, told_of: str, tmp_path: Path) -> None:
     text = f'set(CMAKE_CUDA_ARCHITECTURES "{entries}")\nproject(x CUDA)\nadd_library(x x.cu)\n'
-    assert [found[1:3] for found in told(tmp_path, "CMakeLists.txt", text, "sm_120")] == [("load_error", "widen-safe")]
+    outcome = "compile_error" if told_of else "load_error"
+    assert [found[1:3] for found in told(tmp_path, "CMakeLists.txt", text, "sm_120")] == [(outcome, "widen-safe")]
     facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False))
     (finding,) = report(facts, select("sm_120", CATALOG), CATALOG, JudgeSettings()).findings
     assert finding.message.startswith(f"sm_120 is not in the list{told_of}:")
@@ -569,3 +570,100 @@ def stages(size):
 def test_a_table_that_newer_chips_do_not_ask(target: str, wanted: list[tuple[str, str]], tmp_path: Path) -> None:
     found = told(tmp_path, "stages.py", OLDER_LIMIT, target)
     assert [(row[1], row[3]) for row in found if row[0] == 6] == wanted
+
+
+MEMORY_TOLD = """\
+import torch
+
+def shared_memory():
+    cc = torch.cuda.get_device_capability()
+    if cc >= (9, 0):
+        return 228 * 1024
+    if cc >= (8, 0):
+        return 164 * 1024
+    if cc >= (7, 0):
+        return 96 * 1024
+    return 48 * 1024
+"""
+TOLD_TOO_LARGE = ("wrong_result", "widen-safe", "limit-told")
+
+
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        ("sm_120", 5),
+        ("sm_121", 5),
+        ("sm_110", None),
+        ("sm_100", None),
+        ("sm_90", None),  # 228 KB of an SM
+        ("sm_89", 7),
+        ("sm_86", 7),
+        ("sm_87", None),
+        ("sm_80", None),
+        ("sm_75", 9),
+    ],
+)
+def test_a_ladder_that_tells_more_memory_than_there_is(target: str, line: int | None, tmp_path: Path) -> None:
+    expected = [] if line is None else [(line, *TOLD_TOO_LARGE)]
+    assert told(tmp_path, "limits.py", MEMORY_TOLD, target) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        (MEMORY_TOLD.replace(" * 1024", ""), True),  # in KB
+        (MEMORY_TOLD.replace("164", "160"), False),  # no limit of 8.0: numbers, for all we know
+        (MEMORY_TOLD.replace("    if cc >= (8, 0):\n        return 164 * 1024\n", "").replace("96", "90"), False),
+        (MEMORY_TOLD.replace("cc >= (9, 0)", "cc >= (9, 0) and cc < (12, 0)").replace("164", "99"), False),
+    ],
+)
+def test_what_makes_a_ladder_one_of_limits(text: str, is_told: bool, tmp_path: Path) -> None:
+    assert [found[3] for found in told(tmp_path, "limits.py", text, "sm_120")] == ["limit-told"] * is_told
+
+
+FLAGS_OF_A_LOOP = """\
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension
+import tools
+flags = []
+if tools.CUDA is not None:
+    caps = [OLDEST, 80, 86, 89, 90]
+    flags = [f"-gencode=arch=compute_{cap},code=sm_{cap}" for cap in caps]
+    flags.append(f"-gencode=arch=compute_{caps[-1]},code=compute_{caps[-1]}")
+setup(ext_modules=[CUDAExtension("m", ["m.cu"], extra_compile_args={"nvcc": flags})])
+"""
+
+
+@pytest.mark.parametrize("target", ["sm_120", "sm_86"])
+@pytest.mark.parametrize(("oldest", "expected"), [("70", [("compile_error", "narrow")]), ("75", [])])
+def test_a_list_that_the_toolkit_refuses_under_a_condition(
+    oldest: str, expected: list[tuple[str, str]], target: str, tmp_path: Path
+) -> None:
+    found = told(tmp_path, "setup.py", FLAGS_OF_A_LOOP.replace("OLDEST", oldest), target)
+    assert [one[1:3] for one in found] == expected
+
+
+WARP_ROWS = """\
+import torch
+WARPS = {(8, 0): 64, (8, 6): 48, (9, 0): 64}
+
+def warps():
+    cc = torch.cuda.get_device_capability()
+    if cc in WARPS:
+        return WARPS[cc]
+    ELSE
+"""
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "outcome"),
+    [
+        ("return WARPS[max(one for one in WARPS if one <= cc)]", "degraded_tuning"),
+        ('raise ValueError("no row")', "runtime_error"),
+        ('else:\n        raise ValueError("no row")', "runtime_error"),
+        ("else:\n        return 48", "degraded_tuning"),
+    ],
+)
+def test_who_has_no_row_of_numbers_gets_those_of_another_chip(otherwise: str, outcome: str, tmp_path: Path) -> None:
+    found = told(tmp_path, "rows.py", WARP_ROWS.replace("ELSE", otherwise), "sm_120")
+    assert [one[1] for one in found] == [outcome]

@@ -212,6 +212,8 @@ def never_fixed(finding: Finding) -> str:
         return f"{finding.origin} code: change it where it comes from"
     if finding.gate.layer in (Layer.HOST, Layer.DEVICE):
         return f"{finding.gate.layer.value} code is reported only"
+    if finding.problem is Problem.OVER_ADMITTED and finding.intent is Intent.LIMIT:
+        return "the number is wrong, not who gets it: write what the target has"
     if finding.problem is Problem.OVER_ADMITTED and _ends_in_silence(finding):
         return "closing it would end in silence: what the target would get refuses nothing"
     return _REPORT_ONLY.get(finding.gate.kind, "")

@@ -41,6 +41,7 @@ _EMPTY_MACRO = re.compile(r"\w+\([^()]*\)")  # `WAIT()`, defined as nothing
 _QUOTED = re.compile(r"[\"'][^\"']*[A-Za-z]")
 _ZERO = re.compile(r"^[-+]?\(?\s*(?:0[xX]0+|0(?:\.0*)?|\.0+|false|False|nullptr|NULL|\{\s*\}|None)\s*[fFuUlLhH]*\)?$")
 _NOT_TOLD = frozenset({"None", "{}", "[]", "()"})  # not zero, which is a number
+_NO_ROW = _NOT_TOLD | {"no row"}  # as an answer, or as what a test of membership finds
 _NAMED_BINARY = re.compile(r"wheel|cubin|fatbin|binary|image|prebuilt|precompiled", re.I)
 
 
@@ -57,6 +58,8 @@ def _of_admission(case: Case) -> Consequence:
     obstacle, layer = case.obstacle, case.gate.layer
     assert obstacle is not None
     if obstacle.overrun is not None:
+        if obstacle.overrun.is_told:
+            return Consequence.WRONG_RESULT
         if obstacle.overrun.key == THREADS:
             return Consequence.DEGRADED_TUNING
         static = obstacle.overrun.key in (STATIC, DEFAULT)
@@ -146,6 +149,8 @@ def _orders(need: Need) -> bool:
 
 def _of_refusal(case: Case) -> Consequence:
     does, layer = case.gets.does, case.gate.layer
+    if case.gate.note("refused"):
+        return Consequence.COMPILE_ERROR  # of a list without the target as well: nobody gets anything
     if layer is Layer.BUILD:
         return Consequence.LOAD_ERROR if does is Does.SKIPS else Consequence.COMPILE_ERROR
     if does is Does.ERRORS:
@@ -211,7 +216,7 @@ def _of_returned_refusal(case: Case) -> Consequence:
     answers = re.match(r"\(?(?:False|None)\s*,", value) is not None  # with a reason: the caller decides
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK) and not answers:
         return Consequence.RUNTIME_ERROR
-    numbers = case.gate.kind is Kind.TABLE and value in _NOT_TOLD and are_numbers(_missed_value(case))
+    numbers = case.gate.kind is Kind.TABLE and value in _NO_ROW and are_numbers(_missed_value(case))
     return Consequence.DEGRADED_TUNING if numbers or _is_about_overlap(case) else Consequence.SLOW_FALLBACK
 
 

@@ -24,6 +24,9 @@ def intent_of(case: Case, today: Consequence, selection: Selection, universe: Un
     if case.gate.kind is Kind.TEST_SKIP or case.file.origin is Origin.TEST:
         return Intent.TEST
     if case.problem is not Problem.EXCLUDED:
+        over = case.obstacle.overrun if case.obstacle is not None else None
+        if over is not None and over.is_told:
+            return Intent.LIMIT
         return Intent.REQUIREMENT if case.obstacle is not None else Intent.UNKNOWN
     if case.limit is not None or case.same_limit:
         return Intent.LIMIT

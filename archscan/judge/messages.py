@@ -141,7 +141,8 @@ def _let_in(weighed: CaseContext) -> str:
             most = f"clusters of {over.limit} blocks at most" if over.limit > 1 else "no clusters of blocks"
             return f"{names} {has} {most}, this asks for {over.value}"
         unit = " B of shared memory" if "smem" in over.key else f" ({over.key.replace('_', ' ')})"
-        return f"{names} {has} {over.limit:,}{unit}, this needs {over.value:,}"
+        verb = "tells" if over.is_told else "needs"
+        return f"{names} {has} {over.limit:,}{unit}, this {verb} {over.value:,}"
     if obstacle.images:
         return f"{weighed.selection.name} is let in to images of {', '.join(obstacle.images)}"
     groups = ", ".join(dict.fromkeys(n.feature.group for n in obstacle.needs[:3]))
@@ -152,7 +153,10 @@ def _happens(case: Case, advised: Recommendation, capability: Capability) -> str
     if case.gets.message and advised.today in (Consequence.RUNTIME_ERROR, Consequence.COMPILE_ERROR):
         text = " ".join(_filled(case.gets.message, case).split())
         return f'"{text[:97] + "..." if len(text) > 100 else text}"'
-    if case.obstacle is not None and case.obstacle.overrun is not None and case.obstacle.overrun.key == THREADS:
+    over = case.obstacle.overrun if case.obstacle is not None else None
+    if over is not None and over.is_told:
+        return "who goes by it asks for too much"
+    if over is not None and over.key == THREADS:
         return "the count of blocks is ignored, with a warning"
     value = case.gets.value if case.gets.does is Does.REFUSES and advised.today is Consequence.RUNTIME_ERROR else None
     if value and value not in NO_ANSWER and len(value) < _SHORT:
@@ -181,7 +185,10 @@ def _helps(weighed: CaseContext, advised: Recommendation) -> str:
     if weighed.case.shut is not None and weighed.case.shut.why is ExclusionReason.STOPPED:
         return "ask for it only where the toolkit compiles for it"
     obstacle = weighed.case.obstacle
-    if obstacle is not None and obstacle.overrun is not None and obstacle.overrun.key == THREADS:
+    over = obstacle.overrun if obstacle is not None else None
+    if over is not None and over.is_told:
+        return f"give it a value of its own, {advised.why}"
+    if over is not None and over.key == THREADS:
         return "lower it there"
     if obstacle is not None and obstacle.fits:
         plain = _short(weighed.catalog, obstacle.variants)

@@ -178,7 +178,8 @@ def _on_resource(weighed: CaseContext) -> list[Reason]:
             f"{selection.name} has {over.limit:,} B, the other chips of that arm have more; the need was not computed"
         )
         return [Reason(text, (Evidence(f"{over.key} = {over.limit}", over.source or "sm_limits", "high"),))]
-    text = f"needs {over.value:,}{unit} of {what}, {selection.name} has {over.limit:,}{unit}"
+    verb = "tells" if over.is_told else "needs"
+    text = f"{verb} {over.value:,}{unit} of {what}, {selection.name} has {over.limit:,}{unit}"
     if over.fits:
         text += f"; fits {', '.join(catalog.universe.names(over.fits))}"
     return [Reason(text, (Evidence(f"{over.key} = {over.limit}", over.source or "sm_limits", "high"),))]

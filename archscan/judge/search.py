@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from archscan.catalog.types import Catalog
 from archscan.errors import internal
-from archscan.judge.branches import REST, branches, outline
+from archscan.judge.branches import REST, Branch, branches, outline
 from archscan.judge.cases import LISTS, Case, place_of
 from archscan.judge.chips import chips_named
 from archscan.judge.intent import limits_others, prepares, refuses_others, states_truths
@@ -23,9 +23,10 @@ from archscan.judge.needs.limits import (
     limit,
     listed_limit,
     tabled_limit,
+    told_too_large,
 )
 from archscan.judge.needs.modules import lacking
-from archscan.judge.needs.obstacles import Obstacles
+from archscan.judge.needs.obstacles import Obstacle, Obstacles
 from archscan.judge.needs.oversized import oversized
 from archscan.judge.project import Project
 from archscan.judge.verdicts import Exclusion, ExclusionReason, Undecided, decide, spared, stopped
@@ -148,7 +149,8 @@ class GateJudge:
         universe = self.catalog.universe
         if self.gate.note("refused"):
             loads = _with_loading(self.gate)
-            if loads.arms[0].own.yes & self.selection.mask:
+            own = loads.arms[0].own
+            if (own.yes | own.unknown(universe.device)) & self.selection.mask:  # it stops whatever else is in it
                 return stopped(self.ways)
             others = replace(self.selection, peers=universe.device & ~self.selection.mask)
             return decide(loads, branches(loads, universe), others, universe, self.obstacles.can_run)
@@ -258,13 +260,18 @@ class GateJudge:
         lacks = lacking(self.gate, arm, self.project, self.selection, self.catalog)
         return Needs((*lacks, *needs.items)) if lacks else needs
 
+    def _told(self, branch: Branch) -> Obstacle | None:
+        """What a ladder of limits tells the target of memory that it has not; the code there runs all the same."""
+        over = None if self.gate.layer in COMPILED else told_too_large(branch, self.ways, self.selection, self.catalog)
+        return Obstacle(overrun=over, variants=over.exceeds) if over is not None else None
+
     def admitted(self) -> Iterator[Case]:
         """One case for the first branch that the target takes and cannot run."""
         everybody = self.catalog.universe.device if self.gate.layer in COMPILED else 0
         for branch in self.ways:
             if not branch.yes & self.selection.mask or not branch.works or branch.yes == everybody:
                 continue  # device code against host code: that asks for no chip
-            obstacle = self.obstacles.of(branch)
+            obstacle = self.obstacles.of(branch) or self._told(branch)
             if obstacle is not None:
                 arm = self.gate.arms[branch.arm] if branch.arm != REST else None
                 yield Case(

@@ -18,6 +18,8 @@ STATIC, DEFAULT, OPT_IN = "static_smem_max_bytes", "smem_per_block_default_bytes
 THREADS, CLUSTER = "max_threads_per_sm", "max_cluster_size_nonportable"
 BLOCKS = "max_blocks_per_sm"
 PORTABLE_CLUSTER = "max_cluster_size_portable"  # the limit to go by where no larger one is documented
+MEMORY = ("smem_per_sm_bytes", OPT_IN)
+_EVERYWHERE = 48 * 1024  # bytes of shared memory that a block of every chip has without asking for more
 TABLED = (THREADS, OPT_IN, "smem_per_sm_bytes")  # limits with values that nothing else happens to have
 
 
@@ -31,6 +33,7 @@ class Overrun:
     exceeds: int  # variants
     fits: int  # variants of the same chip that it fits
     source: str
+    is_told: bool = False  # it is not asked for, but told as what the target has
 
 
 def limit(catalog: Catalog, sm: int, key: str) -> int | None:
@@ -125,6 +128,36 @@ def tabled_limit(ways: tuple[Branch, ...], catalog: Catalog) -> str | None:
             if all(is_limit(c.get(name), limit(catalog, sm, key), key) for c, numbers in kept for sm in numbers):
                 return key
     return None
+
+
+def told_too_large(branch: Branch, ways: tuple[Branch, ...], selection: Selection, catalog: Catalog) -> Overrun | None:
+    """The shared memory that a ladder of limits tells the target, where that is more than a block or an SM of it has.
+
+    It is a ladder of limits if each other arm tells that of the oldest chip that takes it, and two do, or one beside
+    what every chip has.
+    """
+    own = max(limit(catalog, selection.sm, key) or 0 for key in MEMORY)
+    told, asks = constant(branch.effect.value), [b for b in ways if b.conditional and b.yes]
+    if not own or told is None or not branch.conditional or not branch.own & selection.mask:
+        return None
+    for key in MEMORY:
+        rows = [(constant(b.effect.value), _first(b, key, catalog), b is branch) for b in asks]
+        right = [(value, cap) for value, cap, _ in rows if cap is not None and is_limit(value, cap, key)]
+        wrong = [is_own for value, cap, is_own in rows if cap is not None and not is_limit(value, cap, key)]
+        anybody = any(constant(b.effect.value) == _EVERYWHERE for b in ways if not b.conditional)
+        if not right or not all(wrong) or len(right) + anybody < _FEWEST:
+            continue
+        size = told * 1024 if all(value is not None and value * 1024 == cap for value, cap in right) else told
+        if size > own:
+            where = source(catalog, selection.sm, key)
+            return Overrun(key, size, own, branch.yes & selection.mask, 0, where, is_told=True)
+    return None
+
+
+def _first(branch: Branch, key: str, catalog: Catalog) -> int | None:
+    """The limit of the oldest chip that takes a branch; None of chips that no toolkit of today compiles for."""
+    taken = catalog.universe.sms(branch.yes)
+    return limit(catalog, min(taken), key) if taken and max(taken) >= _OLDEST else None
 
 
 def gives_a_limit(ways: tuple[Branch, ...], gets: Branch, own: int, catalog: Catalog) -> bool:

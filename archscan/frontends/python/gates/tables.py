@@ -13,7 +13,7 @@ from tree_sitter import Node
 from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, Rest, decided, serving
 from archscan.frontends.python.gates.arms import answered, words_near
 from archscan.frontends.python.gates.definitions import class_value, definition
-from archscan.frontends.python.gates.effects import block_effect, caught, is_log
+from archscan.frontends.python.gates.effects import after, block_effect, caught, effect_of, is_log
 from archscan.frontends.python.gates.lists import admitted, names_targets
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.gates.switches import switched_on
@@ -21,7 +21,7 @@ from archscan.frontends.python.interpreter.conditions import Answer, always, ans
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import compare
 from archscan.frontends.python.interpreter.values import Capability, ListV, Value, depends, is_constant
-from archscan.frontends.python.source.blocks import scope_of
+from archscan.frontends.python.source.blocks import ends, scope_of
 from archscan.frontends.python.source.syntax import (
     arguments,
     inner,
@@ -236,12 +236,20 @@ _PAIR = 2  # operands of a plain comparison
 
 
 def _refused(test: Node, path: list[Node]) -> Effect:
-    """What `if key not in TABLE:` does; elsewhere a truth that says no."""
-    statement = next((n for n in reversed(path) if n.type in ("if_statement", "block", "module")), None)
+    """What `if key not in TABLE:` does, or what raises behind `if key in TABLE:`; elsewhere a truth that says no."""
+    at = next((i for i in reversed(range(len(path))) if path[i].type in ("if_statement", "block", "module")), None)
+    statement = path[at] if at is not None else None
     block = child(statement, "consequence") if statement is not None else None
     negated = any(c.type == "not in" for c in test.children)
     if negated and statement is not None and block is not None and child(statement, "condition") == test:
         return block_effect(block)
+    if at and statement is not None and block is not None and child(statement, "condition") == test:
+        otherwise = child(statement, "alternative")
+        behind = after(statement, statements(path[at - 1])) if otherwise is None and ends(block) else []
+        body = child(otherwise, "body") if otherwise is not None else None
+        effect = block_effect(body) if body is not None else effect_of(behind)
+        if effect.does is Does.RAISES:
+            return effect
     return Effect(Does.REFUSES, line_of(test), None, "no row")
 
 
