@@ -511,12 +511,19 @@ def test_a_check_before_code_that_is_built_for_other_families(
 
 
 @pytest.mark.parametrize(
-    ("entries", "told_of"), [("80-real;90-real", ""), ("70-real;90-real", ", and CUDA 13.0 refuses 70 in it")]
+    ("name", "entries", "told_of", "outcome"),
+    [
+        ("CMakeLists.txt", "80-real;90-real", "", "load_error"),
+        ("CMakeLists.txt", "70-real;90-real", ", and CUDA 13.0 refuses 70 in it", "compile_error"),
+        ("flags.cmake", "70-real;90-real", ", and CUDA 13.0 refuses 70 in it", "load_error"),  # for who includes it
+    ],
 )
-def test_a_list_that_lacks_the_target_and_stops_the_build(entries: str, told_of: str, tmp_path: Path) -> None:
-    text = f'set(CMAKE_CUDA_ARCHITECTURES "{entries}")\nproject(x CUDA)\nadd_library(x x.cu)\n'
-    outcome = "compile_error" if told_of else "load_error"
-    assert [found[1:3] for found in told(tmp_path, "CMakeLists.txt", text, "sm_120")] == [(outcome, "widen-safe")]
+def test_a_list_that_lacks_the_target_and_stops_the_build(
+    name: str, entries: str, told_of: str, outcome: str, tmp_path: Path
+) -> None:
+    text = f'set(CMAKE_CUDA_ARCHITECTURES "{entries}")\n'
+    text += "project(x CUDA)\nadd_library(x x.cu)\n" if name == "CMakeLists.txt" else ""
+    assert [found[1:3] for found in told(tmp_path, name, text, "sm_120")] == [(outcome, "widen-safe")]
     facts = scan([str(tmp_path)], CATALOG, ScanSettings(use_cache=False))
     (finding,) = report(facts, select("sm_120", CATALOG), CATALOG, JudgeSettings()).findings
     assert finding.message.startswith(f"sm_120 is not in the list{told_of}:")
@@ -667,3 +674,39 @@ def warps():
 def test_who_has_no_row_of_numbers_gets_those_of_another_chip(otherwise: str, outcome: str, tmp_path: Path) -> None:
     found = told(tmp_path, "rows.py", WARP_ROWS.replace("ELSE", otherwise), "sm_120")
     assert [one[1] for one in found] == [outcome]
+
+
+TAKEN_FOR = """\
+import subprocess
+import torch
+
+def build(files):
+    for source in files:
+        major, minor = torch.cuda.get_device_capability()
+        if CONDITION:
+            STEP
+        flag = f"-gencode=arch=compute_{major}{minor},code=FLAG"
+        subprocess.run(["nvcc", flag, source])
+"""
+NINE, MACHINE_CODE = "major, minor = 9, 0", "sm_{major}{minor}"
+LOST = [(7, "load_error", "widen-safe", "images")]
+
+
+@pytest.mark.parametrize(
+    ("condition", "step", "flag", "target", "expected"),
+    [
+        ("major >= 10", NINE, MACHINE_CODE, "sm_120", LOST),
+        ("major >= 10", NINE, MACHINE_CODE, "sm_100", LOST),
+        ("major >= 10", NINE, MACHINE_CODE, "sm_90", []),
+        ("major >= 10", NINE, MACHINE_CODE, "sm_89", []),
+        ("major >= 10", NINE, "[sm_{major}{minor},compute_{major}{minor}]", "sm_120", []),  # and PTX of 9.0
+        ("(major, minor) == (8, 9)", "major, minor = 8, 6", MACHINE_CODE, "sm_89", []),  # machine code of 8.6 loads there
+        ("(major, minor) == (8, 6)", "major, minor = 8, 9", MACHINE_CODE, "sm_86", LOST),
+    ],
+)
+def test_a_gpu_that_is_taken_for_another_one_is_built_nothing(
+    condition: str, step: str, flag: str, target: str, expected: list[tuple[int, str, str, str]], tmp_path: Path
+) -> None:
+    text = TAKEN_FOR.replace("CONDITION", condition).replace("STEP", step).replace("FLAG", flag)
+    found = told(tmp_path, "build.py", text, target)
+    assert [one for one in found if one[1] == "load_error"] == expected

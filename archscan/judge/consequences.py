@@ -9,7 +9,7 @@ from archscan.judge.cases import Case
 from archscan.judge.needs.features import Need, Needs
 from archscan.judge.needs.limits import DEFAULT, STATIC, THREADS, constant
 from archscan.judge.verdicts import ExclusionReason
-from archscan.model.facts import Origin
+from archscan.model.facts import FileFacts, LinkKind, Origin
 from archscan.model.finding import Consequence, Problem
 from archscan.model.gate import Does, Kind, Layer
 
@@ -149,7 +149,7 @@ def _orders(need: Need) -> bool:
 
 def _of_refusal(case: Case) -> Consequence:
     does, layer = case.gets.does, case.gate.layer
-    if case.gate.note("refused"):
+    if case.gate.note("refused") and _builds(case.file):
         return Consequence.COMPILE_ERROR  # of a list without the target as well: nobody gets anything
     if layer is Layer.BUILD:
         return Consequence.LOAD_ERROR if does is Does.SKIPS else Consequence.COMPILE_ERROR
@@ -176,6 +176,15 @@ def _is_build_script(case: Case) -> bool:
     name = case.file.path.rpartition("/")[2]
     lists = (gate for gate in case.file.gates if gate.layer is Layer.BUILD)
     return name == "setup.py" or any(not gate.rest.environment for gate in lists)
+
+
+def _builds(file: FileFacts) -> bool:
+    """Whether a file compiles something with its lists, and does not only put flags together for others."""
+    name = file.path.rpartition("/")[2]
+    return name in _BUILDERS or any(link.kind in (LinkKind.JIT_SPEC, LinkKind.JIT_SOURCE) for link in file.links)
+
+
+_BUILDERS = frozenset({"setup.py", "CMakeLists.txt", "Makefile", "makefile", "GNUmakefile", "meson.build"})
 
 
 def _of_skipping(case: Case) -> Consequence:

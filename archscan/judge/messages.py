@@ -65,6 +65,8 @@ def _what(weighed: CaseContext) -> str:
         return f"this arm means {name} and never gets it, an earlier one takes it"
     if case.gate.kind is Kind.TABLE:
         return f"no row for {name}"
+    if taken_for := case.gate.note("taken-for"):
+        return f"{name} is taken for sm_{taken_for}, and code is made for that alone"
     if case.gate.kind is Kind.BUILD_LIST and (release := case.gate.note("refused")):
         return f"{name} is not in the list, and CUDA {release} refuses {case.gate.rest.value} in it"
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.BUILD_LIST):

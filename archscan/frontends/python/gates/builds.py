@@ -22,6 +22,7 @@ from archscan.frontends.build.images import (
     suffix_features,
 )
 from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.python.gates.clamped_flags import Clamp, clamped_flags
 from archscan.frontends.python.gates.generated_flags import Looped, looped_flags
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.source.comments import said_above
@@ -71,7 +72,8 @@ def build_lists(interpreter: Interpreter, module: Module, catalog: Catalog, reco
             groups.setdefault(_holder(node), []).append(_Entry(node, images, guard))
     defaults = [_with_branches(gate, [e for group in groups.values() for e in group]) for gate in defaults]
     flags = [gate for key, group in groups.items() if (gate := _flags(key[0], group, defaults, writer))]
-    return [*defaults, *looped.values(), *flags]
+    clamped = (writer.clamped(clamp) for clamp in clamped_flags(interpreter, module, catalog))
+    return [*defaults, *looped.values(), *flags, *(gate for gate in clamped if gate is not None)]
 
 
 def _with_branches(gate: Gate, flags: list[_Entry]) -> Gate:
@@ -117,7 +119,8 @@ def with_build_lists(found: list[Gate], built: list[Gate]) -> list[Gate]:
     built = [g for g in built if g.place.start not in refusing]
     places = {g.place.start for g in built}
     lines = {g.place.line for g in built}
-    kept = [g for g in found if not ((g.kind is Kind.ALLOW_LIST and g.place.start in places) or _is_told(g, lines))]
+    told = (Kind.ALLOW_LIST, Kind.IF)  # a list that is looked something up in, a step before a flag
+    kept = [g for g in found if not ((g.kind in told and g.place.start in places) or _is_told(g, lines))]
     return sorted((*kept, *built), key=lambda g: (g.place.start, g.kind))
 
 
@@ -357,6 +360,24 @@ class _Writer:
         )
         rest = Effect(Does.SKIPS, spot.line, environment=(environment,) if environment else ())
         return listed(self.path, Layer.BUILD, Kind.BUILD_LIST, arm, rest, about)
+
+    def clamped(self, clamp: Clamp) -> Gate | None:
+        """The gate of a step before a flag: who is built for as another GPU, and finds no code in that."""
+        universe = self.catalog.universe
+        lost = universe.mask(
+            t for t in universe.members(clamp.met) if t.sm and not loaded_by(clamp.images, t.sm, self.catalog)
+        )
+        if not lost:
+            return None
+        truth = Truth(universe.device & ~lost, universe.host | lost)
+        spot = place(clamp.condition, self.data)
+        made = images_note(clamp.images)
+        notes = (("images:0", made), ("open", "for others what was found"), ("taken-for", made))
+        about = About(near=self._near(clamp.condition), assumptions=TAKEN_FOR_GRANTED, notes=notes)
+        rest = Effect(Does.SKIPS, spot.line)
+        return listed(
+            self.path, Layer.BUILD, Kind.BUILD_LIST, serving(spot, oneline(clamp.condition), truth), rest, about
+        )
 
     def _features(self, images: tuple[Image, ...], words: str, line: int) -> tuple[FeatureUse, ...]:
         """What names and comments say, and what suffixes are for."""

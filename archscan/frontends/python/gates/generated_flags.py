@@ -44,7 +44,7 @@ def looped_flags(interpreter: Interpreter, module: Module, catalog: Catalog) -> 
     """What each flag of a module becomes that is written for the entries of a list of the same module."""
     for match in _MADE.finditer(module.data):
         path = module.descend(match.start())
-        flag, loop = _flag_of(path), _loop_around(path)
+        flag, loop = flag_of(path), _loop_around(path)
         frame = interpreter.frame_at(module, path)
         right, left = (child(loop, "right"), child(loop, "left")) if loop is not None else (None, None)
         if flag is None or loop is None or right is None or left is None:
@@ -55,13 +55,13 @@ def looped_flags(interpreter: Interpreter, module: Module, catalog: Catalog) -> 
         if where is not module or literal.type not in _LISTS or not 1 < len(items) <= LONGEST_LOOP:
             continue
         asked, before = _conditions(path, loop), _statements(path, loop)
-        words = [_written(interpreter, before, flag, asked, frame, loop_names(interpreter, left, i)) for i in items]
+        words = [written(interpreter, before, flag, asked, frame, loop_names(interpreter, left, i)) for i in items]
         images = [flag_images(word, catalog) if isinstance(word, str) else () for word in words if word is not False]
         if all(images):
             yield Looped(literal, loop, tuple(i for some in images for i in some), text(left))
 
 
-def _flag_of(path: list[Node]) -> Node | None:
+def flag_of(path: list[Node]) -> Node | None:
     """The expression that writes a flag: a text with its `%`, its `+` or its `.format()`."""
     at = next((i for i, node in enumerate(path) if node.type in ("string", "concatenated_string")), 0)
     while at > 1 and path[at - 1].type in ("binary_operator", "concatenated_string", "conditional_expression"):
@@ -96,7 +96,7 @@ def _statements(path: list[Node], loop: Node) -> list[Node]:
     return [statement for block in blocks for statement in statements(block)]
 
 
-def _written(
+def written(
     interpreter: Interpreter, before: list[Node], flag: Node, asked: list[Node], frame: Frame, names: dict[str, Value]
 ) -> Value:
     """The flag that is written for one entry, False for none; what the loop assigns before it is known as well."""
