@@ -700,7 +700,7 @@ LOST = [(7, "load_error", "widen-safe", "images")]
         ("major >= 10", NINE, MACHINE_CODE, "sm_90", []),
         ("major >= 10", NINE, MACHINE_CODE, "sm_89", []),
         ("major >= 10", NINE, "[sm_{major}{minor},compute_{major}{minor}]", "sm_120", []),  # and PTX of 9.0
-        ("(major, minor) == (8, 9)", "major, minor = 8, 6", MACHINE_CODE, "sm_89", []),  # machine code of 8.6 loads there
+        ("(major, minor) == (8, 9)", "major, minor = 8, 6", MACHINE_CODE, "sm_89", []),  # loads there
         ("(major, minor) == (8, 6)", "major, minor = 8, 9", MACHINE_CODE, "sm_86", LOST),
     ],
 )
