@@ -710,3 +710,51 @@ def test_a_gpu_that_is_taken_for_another_one_is_built_nothing(
     text = TAKEN_FOR.replace("CONDITION", condition).replace("STEP", step).replace("FLAG", flag)
     found = told(tmp_path, "build.py", text, target)
     assert [one for one in found if one[1] == "load_error"] == expected
+
+
+CHOICE = """\
+import torch
+OPTIONS = [2, 3]
+
+def plan(x):
+    count = WANTED if torch.cuda.get_device_capability()[0] == 9 else OTHER
+    return run(x, count)
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "other", "outcome"),
+    [
+        ("5", "OPTIONS[0]", "degraded_tuning"),
+        ("OPTIONS[1]", "5", "degraded_tuning"),
+        ("fused", "OPTIONS[0]", "slow_fallback"),  # nobody knows that it is a number
+    ],
+)
+def test_a_number_beside_an_element_of_a_list(wanted: str, other: str, outcome: str, tmp_path: Path) -> None:
+    text = CHOICE.replace("WANTED", wanted).replace("OTHER", other)
+    assert [found[1] for found in told(tmp_path, "plan.py", text, "sm_100")] == [outcome]
+
+
+CAPS = """\
+import torch
+CAPS = {90: Caps(fast=FIRST, wide=True), 100: Caps(fast=SECOND, wide=False)}
+
+def caps():
+    major, minor = torch.cuda.get_device_capability()
+    return CAPS.get(major * 10 + minor, Caps(fast=REST, wide=False))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rest", "outcome"),
+    [("True", "True", "False", "slow_fallback"), ("64", "128", "32", "degraded_tuning")],
+)
+def test_rows_of_truths_say_what_is_done(first: str, second: str, rest: str, outcome: str, tmp_path: Path) -> None:
+    text = CAPS.replace("FIRST", first).replace("SECOND", second).replace("REST", rest)
+    assert [found[1] for found in told(tmp_path, "caps.py", text, "sm_120")] == [outcome]
+
+
+@pytest.mark.parametrize(("values", "outcome"), [("1 : 0", "slow_fallback"), ("4 : 2", "degraded_tuning")])
+def test_one_and_zero_are_truths_in_host_code(values: str, outcome: str, tmp_path: Path) -> None:
+    text = f"int pick(cudaDeviceProp prop) {{\n  int fast = prop.major >= 9 ? {values};\n  return run(fast);\n}}\n"
+    assert [found[1] for found in told(tmp_path, "pick.cpp", text, "sm_89")] == [outcome]

@@ -257,10 +257,29 @@ def _of_fallback(case: Case) -> Consequence:
         return Consequence.SLOW_FALLBACK  # without a row it is not done at all
     picks_name = case.gate.kind is Kind.TABLE and bool(missed) and (missed or "")[:1] in "\"'"
     numbers = are_numbers(value) and are_numbers(missed) and not _numbers_ways(case)
-    numbers = numbers or same_but_for_numbers(case, value, missed)
+    numbers = numbers or same_but_for_numbers(case, value, missed) or _is_number_of_list(value, missed)
+    if _are_truths(case, value, missed):
+        return Consequence.SLOW_FALLBACK
     if (case.gate.kind is Kind.TABLE and not picks_name) or numbers:
         return Consequence.DEGRADED_TUNING
     return Consequence.SLOW_FALLBACK
+
+
+_ELEMENT = re.compile(r"[A-Za-z_][\w.]*\[\d+\]")
+_ONLY_TRUTHS = re.compile(r"[^\d\"']*\b(?:True|False)\b[^\d\"']*")
+
+
+def _is_number_of_list(value: str | None, missed: str | None) -> bool:
+    """Whether one side is a number and the other an element of a list: `5 if ... else STAGES[0]`."""
+    pair = ((value or "").strip(), (missed or "").strip())
+    return any(constant(one) and _ELEMENT.fullmatch(other) for one, other in (pair, pair[::-1]))
+
+
+def _are_truths(case: Case, value: str | None, missed: str | None) -> bool:
+    """Whether what is missed is that something is done: a row of truths alone, or `1` where the target gets `0`."""
+    if case.gate.kind is Kind.TABLE:
+        return missed is not None and _ONLY_TRUTHS.fullmatch(missed) is not None
+    return case.gate.layer is Layer.HOST and {value, missed} == {"0", "1"}
 
 
 def _is_none(value: str | None) -> bool:
