@@ -548,3 +548,24 @@ def test_a_script_that_appends_on_conditions_in_loops_ends_soon() -> None:
     reading = read("build.sh", b"OUT=x\n" + body.encode(), Given(load()))
     assert time.perf_counter() - started < 10
     assert reading.problems == ("too long to evaluate: what comes late in it was not looked at",)
+
+
+@pytest.mark.parametrize(
+    ("command", "builds"),
+    [
+        ("nvcc --arch sm_90 -cubin k.cu", True),
+        ("$CUDA_HOME/bin/nvcc -arch=sm_90 k.cu", True),
+        ("sccache nvcc -arch sm_90 k.cu", True),
+        ("$CC -arch sm_90 k.cu", True),
+        ("clang++-18 --arch=sm_90 k.cu", True),
+        ('./configure --with-nvcc-flags="-arch=sm_90"', True),
+        ("profiler occupancy --arch sm_90 --regs 168", False),
+        ("docker run --rm image:smoke tune k.cu --arch=sm_90", False),
+        ("docker run --rm image:smoke nvcc -arch=sm_90 k.cu", True),
+    ],
+)
+def test_an_option_arch_is_a_list_where_a_compiler_is_given_it(command: str, builds: bool) -> None:
+    workflow = f"on: push\njobs:\n  a:\n    steps:\n      - run: |\n          {command}\n"
+    found = facts(".github/workflows/ci.yml", workflow)
+    assert loading(".github/workflows/ci.yml", workflow) == ({6: newer_than(90)} if builds else {})
+    assert bool(found.undecided) is not builds  # what is not understood is said

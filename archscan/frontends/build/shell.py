@@ -222,7 +222,9 @@ class Script:
         for word in settings:
             for way in word:
                 self.setting(way)
-        texts = combined([w for word in words if word not in settings for w in (word, (_BLANK,))])
+        command = self.value(name_node) if name_node is not None else ((),)
+        asked = words if _may_compile([command, *words]) else _without_own_option(words)
+        texts = combined([w for word in asked if word not in settings for w in (word, (_BLANK,))])
         if said:
             for text in texts:
                 self.lists += of_command(under(text, self.asked), self.toolkit)
@@ -529,6 +531,32 @@ class Script:
             return self.variables[name]
         version = self.given.version(name)
         return (written(version),) if version is not None else None
+
+
+_COMPILER = re.compile(r"(?:.*[/\\])?(?:nvcc|nvc(?:\+\+)?|ptxas|cicc|clang(?:\+\+)?(?:-\d+)?)(?:\.exe)?")
+_OWN_OPTION = re.compile(r"--?arch(=.*)?")
+
+
+def _may_compile(words: list[Ways]) -> bool:
+    """Whether a command names a compiler of kernels, or nobody knows which program it runs."""
+    programs = [known(way) for word in words for way in word]
+    unknown_program = any(known(way) is None for way in words[0])
+    return unknown_program or any(program is not None and _COMPILER.fullmatch(program) for program in programs)
+
+
+def _without_own_option(words: list[Ways]) -> list[Ways]:
+    """The arguments of a program that is no compiler without its option `--arch sm_90`: what it does with it, it knows.
+
+    Flags inside of another argument (`--with-nvcc-flags="-arch=sm_90"`) are for a compiler.
+    """
+    kept: list[Ways] = []
+    skips = False
+    for word in words:
+        option = _OWN_OPTION.fullmatch(shown(word[0])) if len(word) == 1 else None
+        if not skips and option is None:
+            kept.append(word)
+        skips = not skips and option is not None and not option[1]
+    return kept
 
 
 def _compared(one: str | None, operator: str, other: str | None, is_pattern: bool) -> bool | None:
