@@ -1168,3 +1168,54 @@ int f(int sm) {
 }
 """
     assert admits(gate(code, 7).arms[0]) == {90}
+
+
+# functions that pick a number
+
+CORES = """int cores(cudaDeviceProp prop) {
+  switch (prop.major) {
+  case 8:
+    if (prop.minor == 0) return 64;
+    else if (prop.minor == 6) return 128;
+    break;
+  case 9:
+    if (prop.minor == 0) { BODY }
+    break;
+  }
+  return REST;
+}
+"""
+
+
+def picked(body: str, rest: str = "128") -> list[tuple[set[int], Does, str | None]]:
+    text = CORES.replace("BODY", body).replace("REST", rest)
+    found = next(g for g in gates(text) if g.kind is Kind.SWITCH)
+    return [(admits(arm), arm.effect.does, arm.effect.value) for arm in found.arms]
+
+
+def test_the_arms_of_a_function_that_picks_a_number_are_told_by_what_comes_of_them() -> None:
+    number = Does.RETURNS
+    assert picked("return 256;") == [
+        ({80}, number, "64"),
+        ({86, 87, 88, 89}, number, "128"),  # 8.7 leaves the case and gets what follows
+        ({90}, number, "256"),
+    ]
+    inner = next(g for g in gates(CORES.replace("BODY", "return 256;").replace("REST", "128")) if g.place.line == 4)
+    assert (inner.rest.does, inner.rest.value) == (number, "128")
+
+
+@pytest.mark.parametrize(
+    ("body", "rest"),
+    [
+        ("prepare(); return 256;", "128"),  # something is done there
+        ("total = 3; return 256;", "128"),
+        ("total += 3; return 256;", "128"),
+        ("++total; return 256;", "128"),
+        ("if (++total) return 256;", "128"),
+        ("return count(prop);", "128"),
+        ("if (prop.minor == 0) break; return 256;", "128"),  # who comes to the return is not told by the walk
+        ("return 256;", "0"),  # which may stand for no answer
+    ],
+)
+def test_arms_that_do_more_than_pick_a_number_stay_as_they_are(body: str, rest: str) -> None:
+    assert [takers for takers, _, _ in picked(body, rest)] == [{80, 86, 87, 88, 89}, {90}]

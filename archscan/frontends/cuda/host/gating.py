@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from archscan.analysis.decisions import About, listed, serving
+from archscan.frontends.cuda.host import constants
 from archscan.frontends.cuda.host.evaluation import Evaluator
 from archscan.frontends.cuda.host.flow import Interpreter
 from archscan.frontends.cuda.host.indexing import HostIndex, recogniser_of, vocabulary_of
@@ -57,7 +58,12 @@ def host_facts(index: HostIndex, project: HostProject, liveness: PresenceMap, co
         if function.is_lambda:
             continue
         evaluator.steps = 0
-        Interpreter(evaluator, index.path, function, recorder=recorder).run(function.body)
+        first = len(recorder.gates)
+        walk = Interpreter(evaluator, index.path, function, recorder=recorder)
+        walk.run(function.body)
+        if function.numbers and len(walk.returns) == function.numbers:
+            numbers = constants.given(walk.returns)
+            recorder.gates[first:] = [constants.told(g, numbers, universe.device) for g in recorder.gates[first:]]
         if evaluator.is_exhausted:
             reason = "the function holds more conditions than are evaluated; those at its end were left out"
             recorder.undecided.append(Undecided(function.place.line, function.name, reason))

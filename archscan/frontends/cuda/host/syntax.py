@@ -189,6 +189,7 @@ class Function:
     types: tuple[str, ...] = ()  # of the parameters, by their last names
     variadic: bool = False
     is_sparse: bool = False  # so long that only what may matter was read
+    numbers: int = 0  # the returns of one that asks and returns numbers, and does nothing else
     is_lambda: bool = False  # known by the variable that holds it; its statements are read where they stand
 
 
