@@ -652,7 +652,7 @@ def test_a_list_that_the_toolkit_refuses_under_a_condition(
 
 WARP_ROWS = """\
 import torch
-WARPS = {(8, 0): 64, (8, 6): 48, (9, 0): 64}
+WARPS = {(8, 0): 6, (8, 6): 4, (9, 0): 7}
 
 def warps():
     cc = torch.cuda.get_device_capability()
@@ -665,10 +665,9 @@ def warps():
 @pytest.mark.parametrize(
     ("otherwise", "outcome"),
     [
-        ("return WARPS[max(one for one in WARPS if one <= cc)]", "degraded_tuning"),
         ('raise ValueError("no row")', "runtime_error"),
         ('else:\n        raise ValueError("no row")', "runtime_error"),
-        ("else:\n        return 48", "degraded_tuning"),
+        ("else:\n        return 5", "degraded_tuning"),
     ],
 )
 def test_who_has_no_row_of_numbers_gets_those_of_another_chip(otherwise: str, outcome: str, tmp_path: Path) -> None:
@@ -758,3 +757,125 @@ def test_rows_of_truths_say_what_is_done(first: str, second: str, rest: str, out
 def test_one_and_zero_are_truths_in_host_code(values: str, outcome: str, tmp_path: Path) -> None:
     text = f"int pick(cudaDeviceProp prop) {{\n  int fast = prop.major >= 9 ? {values};\n  return run(fast);\n}}\n"
     assert [found[1] for found in told(tmp_path, "pick.cpp", text, "sm_89")] == [outcome]
+
+
+NAMES_BY_CHIP = """\
+import torch
+
+NAMES = {(8, 0): FIRST, (8, 9): SECOND, (9, 0): "Hopper"}
+
+def tell():
+    major, minor = torch.cuda.get_device_capability()
+READS
+
+def show():
+    return run(tell())
+"""
+NAME_BY_MAJOR = """\
+    if READ:
+        return NAMES[(major, minor)]
+    if major >= 10:
+        return "Blackwell"
+    return "Hopper" if major == 9 else OTHER"""
+HAS_NAME = "(major, minor) in NAMES"
+NAME_HELD = NAME_BY_MAJOR.replace("if READ", "if name := NAMES.get((major, minor))").replace(
+    "NAMES[(major, minor)]", "name"
+)
+
+
+@pytest.mark.parametrize(
+    ("reads", "rows", "advice"),
+    [
+        (NAME_BY_MAJOR.replace("READ", HAS_NAME).replace("OTHER", '"Ada"'), '"Ampere" "Ada"', "leave"),
+        (NAME_HELD.replace("OTHER", '"Ada"'), '"Ampere" "Ada"', "leave"),
+        ('    return NAMES.get((major, minor), f"sm_{major}{minor}")', '"Ampere" "Ada"', "leave"),
+        ('    return NAMES.get((major, minor), f"sm_{VERSION}")', '"Ampere" "Ada"', "investigate"),
+        # others that are told nothing that stands in the table, get one text for all, or do without
+        (NAME_BY_MAJOR.replace("READ", HAS_NAME).replace("OTHER", '"Ada"'), '"wgmma" "mma"', "investigate"),
+        ('    return NAMES.get((major, minor), "general")', '"Ampere" "Ada"', "investigate"),
+        ("    return NAMES.get((major, minor))", '"Ampere" "Ada"', "investigate"),
+    ],
+)
+def test_texts_by_chip_that_others_get_by_another_rule(reads: str, rows: str, advice: str, tmp_path: Path) -> None:
+    first, second = rows.split()
+    text = NAMES_BY_CHIP.replace("READS", reads).replace("FIRST", first).replace("SECOND", second)
+    assert [found[2] for found in told(tmp_path, "names.py", text, "sm_120") if found[0] == 3] == [advice]
+    assert not [found for found in told(tmp_path, "names.py", text, "sm_90") if found[3] == "mistake"]
+
+
+CORES_BY_CHIP = """\
+import torch
+
+CORES = {(8, 0): 64, (8, 6): 128, (9, 0): 256}
+
+def cores():
+    cap = torch.cuda.get_device_capability()
+READS
+
+def plan():
+    return run(cores())
+"""
+NEAREST_OLDER = """\
+    if cap in CORES:
+        return CORES[cap]
+    older = sorted(known for known in CORES if known <= cap)
+    return CORES[older[-1]]"""
+
+
+@pytest.mark.parametrize(
+    ("reads", "row"),
+    [
+        (NEAREST_OLDER, "found-otherwise"),
+        ("    if cap in CORES:\n        return CORES[cap]\n    return 32", "tuning"),
+        ("    if cap in CORES:\n        return CORES[cap]\n    raise ValueError(cap)", "missing-behind"),
+    ],
+)
+def test_numbers_that_others_get_by_another_rule(reads: str, row: str, tmp_path: Path) -> None:
+    assert [found[3] for found in told(tmp_path, "cores.py", CORES_BY_CHIP.replace("READS", reads), "sm_120")] == [row]
+
+
+LIMITS_BY_NAME = """\
+ROWS = {
+    "sm_80": dict(threads=2048, smem=163 * 1024),
+    "sm_89": dict(threads=1536, smem=99 * 1024),
+    "sm_90": dict(threads=2048, smem=227 * 1024),
+}
+
+def occupancy(arch):
+    READ
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "is_told"),
+    [
+        ('return run(ROWS.get(arch) or ROWS["sm_89"])', False),  # whose threads sm_120 has
+        ('return run(ROWS.get(arch) or ROWS["sm_90"])', True),
+        ('key = arch if arch in ROWS else "sm_89"; return run(ROWS[key])', False),
+        ('key = arch if arch in ROWS else "sm_90"; return run(ROWS[key])', True),
+        ("return run(ROWS.get(arch))", True),
+    ],
+)
+def test_another_row_with_the_right_limits_is_right(read: str, is_told: bool, tmp_path: Path) -> None:
+    assert bool(told(tmp_path, "occupancy.py", LIMITS_BY_NAME.replace("READ", read), "sm_120")) is is_told
+
+
+COMPLAINTS = """\
+import torch
+
+SLOW = {(8, 0): "the kernels for Hopper do not run on Ampere", (8, 9): "the kernels for Hopper are slow on Ada"}
+
+def check():
+    cap = torch.cuda.get_device_capability()
+    if cap in SLOW:
+        notes.append(SLOW[cap])
+    return run(cap)
+"""
+
+
+def test_a_table_of_complaints_is_missed_by_nobody(tmp_path: Path) -> None:
+    assert told(tmp_path, "check.py", COMPLAINTS, "sm_120") == []
+    rows = COMPLAINTS.replace("the kernels for Hopper do not run on Ampere", "wide").replace(
+        "the kernels for Hopper are slow on Ada", "narrow"
+    )
+    assert [found[2] for found in told(tmp_path, "check.py", rows, "sm_120")] == ["investigate"]

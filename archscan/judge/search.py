@@ -19,6 +19,7 @@ from archscan.judge.needs.limits import (
     THREADS,
     constant,
     gives_a_limit,
+    holds_limit,
     is_limit,
     limit,
     listed_limit,
@@ -186,7 +187,7 @@ class GateJudge:
         listed = self._listed()
         held = listed[0] if listed else tabled_limit(self.ways, self.catalog)
         own = limit(self.catalog, self.selection.sm, held) if held else None
-        if held and is_limit(constant(shut.gets.effect.value), own, held):
+        if held and holds_limit(shut.gets.effect.value, own, held):
             return None
         if gives_a_limit(self.ways, shut.gets, self.selection.sm, self.catalog):
             return None

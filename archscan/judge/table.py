@@ -253,14 +253,19 @@ def _for_one_chip(weighed: CaseContext) -> bool:
 
 
 def _is_found_otherwise(weighed: CaseContext) -> bool:
-    """Whether each row is a number of some chips, and the target comes to code that works its own out."""
+    """Whether each row is a number or a text of some chips, and the target comes to code that works its own out.
+
+    Texts may stand for ways to go: of them it has to be told that the others get such a text too.
+    """
     shut, gate = weighed.case.shut, weighed.case.gate
     if shut is None or gate.kind not in (Kind.TABLE, Kind.SWITCH):
         return False
+    if gate.note("again") is not None:
+        return True
     gets = shut.gets.effect
     rows = [branch.effect.value for branch in (shut.missed, *shut.others) if branch.conditional]
     asks = gets.does is Does.ASSIGNS and "(" in (gets.value or "") and not are_numbers(gets.value)
-    works = gets.does is Does.WORK and gets.value is None
+    works = gets.does is Does.WORK
     return (works or asks) and len(rows) > 1 and all(map(are_numbers, rows))
 
 

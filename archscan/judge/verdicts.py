@@ -279,9 +279,19 @@ def _past_own_arm(
             continue
         if branch.arm < taken.arm and any(t.major == selection.major for t in universe.members(branch.yes)):
             return Exclusion(branch, taken, ExclusionReason.SIBLING)
-        if branch.arm > taken.arm and branch.own & selection.mask and branch.no == universe.device:
+        meant = branch.own & selection.mask and branch.no == universe.device
+        if branch.arm > taken.arm and meant and not _is_looked_up(taken):
             return Exclusion(branch, taken, ExclusionReason.SHADOWED)
     return None
+
+
+def _is_looked_up(taken: Branch) -> bool:
+    """Whether what an arm gives was worked out before, for each chip: `if row := ROWS.get(cc): return row`."""
+    value = taken.effect.value or ""
+    return taken.effect.does is Does.RETURNS and value.isidentifier() and value.islower() and value not in _TRUTHS
+
+
+_TRUTHS = frozenset({"true", "false"})
 
 
 def _passed_by(

@@ -200,6 +200,11 @@ def _columns(text: str | None) -> dict[str, int]:
     return {name: value for name, value in found if value is not None}
 
 
+def holds_limit(text: str | None, known: int | None, key: str) -> bool:
+    """Whether a constant is that limit, or a number of a record."""
+    return any(is_limit(value, known, key) for value in _columns(text).values())
+
+
 _RECORD = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*\(")  # as it is shown it may be cut
 _FIELD = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d[\d\s*+]*?)\s*(?=[,)])")
 

@@ -21,7 +21,7 @@ from archscan.frontends.python.interpreter.conditions import Answer, always, ans
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import compare
 from archscan.frontends.python.interpreter.values import Capability, ListV, Value, depends, is_constant
-from archscan.frontends.python.source.blocks import ends, scope_of
+from archscan.frontends.python.source.blocks import ends, returns_in, scope_of, symbols_in
 from archscan.frontends.python.source.syntax import (
     arguments,
     inner,
@@ -34,7 +34,7 @@ from archscan.frontends.python.source.syntax import (
 )
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.triggers import occurrences
-from archscan.model.gate import Arm, Does, Effect, Kind, Layer, Related, Role
+from archscan.model.gate import NOTHING, Arm, Does, Effect, Kind, Layer, Related, Role
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates.collector import GateCollector
@@ -172,13 +172,16 @@ def _first_reader(scan: GateCollector, name: str, table: Node | None) -> Reader 
 class Reader:
     """Where a table is read with the target: what happens without a row, and what the key is on every target.
 
-    `instead` is who does not ask it there, and what they get: `99 if major > 9 else TABLE[major]`.
+    `instead` is who does not ask it there, and what they get: `99 if major > 9 else TABLE[major]`. `answers` are the
+    texts that who has no row may get in place of one, `is_spelled` says that they get one made of the key.
     """
 
     node: Node
     effect: Effect
     key: Value
     instead: tuple[Answer, Node] | None = None
+    answers: frozenset[str] = frozenset()
+    is_spelled: bool = False
 
 
 def _reader(scan: GateCollector, path: list[Node]) -> Reader | None:
@@ -193,14 +196,49 @@ def _reader(scan: GateCollector, path: list[Node]) -> Reader | None:
             positional, _ = arguments(node)
             if positional and depends(value := _key(scan, positional[0], path[:i])) and not _is_shown(path[:i]):
                 missing = _missing(positional, node, path[:i])
-                return Reader(node, missing, value) if missing is not None else None
+                spelled = len(positional) > 1 and _is_made_of(positional[1], positional[0])
+                answers = _answers(node, path[:i])
+                return Reader(node, missing, value, None, answers, spelled) if missing is not None else None
         if (
             node.type == "comparison_operator"
             and any(c.type in ("in", "not in") for c in node.children_by_field_name("operators"))
             and depends(value := _key(scan, operands(node)[0], path[:i]))
         ):
-            return Reader(node, _refused(node, path[:i]), value)
+            return Reader(node, _refused(node, path[:i]), value, None, _answers(node, path[:i]))
     return None
+
+
+def _answers(asks: Node, path: list[Node]) -> frozenset[str]:
+    """The texts that are returned to whom an `if` passes by that only asks for a row."""
+    statement = next((n for n in reversed(path) if n.type in ("if_statement", "block", "module")), None)
+    condition = child(statement, "condition") if statement is not None else None
+    if statement is None or condition is None or any(c.type == "not in" for c in asks.children):
+        return frozenset()
+    asked = inner(condition)
+    value = child(asked, "value") if asked.type == "named_expression" else asked
+    returned = [r for s in _behind(statement, path) for r in returns_in(s)] if value == asks else []
+    return frozenset(text(one) for r in returned for one in _texts(r))
+
+
+def _texts(node: Node) -> Iterator[Node]:
+    """The plain texts that a statement may return: both sides of a choice, and no part of a call."""
+    for part in node.named_children:
+        if part.type == "conditional_expression":
+            yield from (side for side in operands(part)[::2] if _is_plain(side))
+        elif _is_plain(part):
+            yield part
+
+
+def _is_plain(node: Node) -> bool:
+    return node.type == "string" and all(part.type != "interpolation" for part in node.named_children)
+
+
+def _is_made_of(default: Node, key: Node) -> bool:
+    """Whether a text is put together from the key that has no row: `f"sm_{major}{minor}"`."""
+    if default.type != "string" or _is_plain(default):
+        return False
+    filled = (name for part in default.named_children if part.type == "interpolation" for name in symbols_in(part))
+    return any(name in symbols_in(key) for name in filled)
 
 
 def _instead(scan: GateCollector, path: list[Node]) -> tuple[Answer, Node] | None:
@@ -236,21 +274,43 @@ _PAIR = 2  # operands of a plain comparison
 
 
 def _refused(test: Node, path: list[Node]) -> Effect:
-    """What `if key not in TABLE:` does, or what raises behind `if key in TABLE:`; elsewhere a truth that says no."""
-    at = next((i for i in reversed(range(len(path))) if path[i].type in ("if_statement", "block", "module")), None)
-    statement = path[at] if at is not None else None
+    """What is done without a row where `key in TABLE` is all that an `if` asks; elsewhere a truth that says no."""
+    if path[-2].type == "conditional_expression" and operands(path[-2])[1] == test:
+        yes, _, no = operands(path[-2])
+        others = yes if any(c.type == "not in" for c in test.children) else no
+        return Effect(Does.ASSIGNS, line_of(others), None, oneline(others, 80))
+    statement = next((n for n in reversed(path) if n.type in ("if_statement", "block", "module")), None)
     block = child(statement, "consequence") if statement is not None else None
-    negated = any(c.type == "not in" for c in test.children)
-    if negated and statement is not None and block is not None and child(statement, "condition") == test:
-        return block_effect(block)
-    if at and statement is not None and block is not None and child(statement, "condition") == test:
-        otherwise = child(statement, "alternative")
-        behind = after(statement, statements(path[at - 1])) if otherwise is None and ends(block) else []
-        body = child(otherwise, "body") if otherwise is not None else None
-        effect = block_effect(body) if body is not None else effect_of(behind)
-        if effect.does is Does.RAISES:
-            return effect
+    condition = child(statement, "condition") if statement is not None else None
+    if statement is not None and block is not None and condition is not None and inner(condition) == test:
+        if any(c.type == "not in" for c in test.children):
+            return block_effect(block)
+        if not statement.children_by_field_name("alternative") and not ends(block):
+            return NOTHING  # it goes on as with a row
+        if (otherwise := _otherwise(statement, path)) is not None:
+            return otherwise
     return Effect(Does.REFUSES, line_of(test), None, "no row")
+
+
+def _otherwise(statement: Node, path: list[Node]) -> Effect | None:
+    """What they get whom `if` passes by: its else, or what follows a block that leaves; None if that is no answer."""
+    effect = effect_of(_behind(statement, path))
+    if effect.does is Does.RAISES:
+        return effect
+    return None if effect.refuses or effect.does is Does.NOTHING else effect
+
+
+def _behind(statement: Node, path: list[Node]) -> list[Node]:
+    """The statements that they run whom `if` passes by."""
+    alternatives = statement.children_by_field_name("alternative")
+    if alternatives:
+        body = child(alternatives[0], "body") if alternatives[0].type == "else_clause" else None
+        return statements(body) if body is not None else []
+    block = child(statement, "consequence")
+    at = path.index(statement) if statement in path else 0
+    around = path[at - 1] if at else None
+    leaves = block is not None and ends(block)
+    return after(statement, statements(around)) if around is not None and leaves else []
 
 
 def asks_table(scan: GateCollector, spot: Node, frame: Frame) -> bool:
@@ -284,8 +344,16 @@ def _table_asked(spot: Node, frame: Frame) -> Node | None:
 def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect | None:
     """What `.get` without a row leads to: the default, or what the test for None after it does; None if no harm."""
     default = positional[1] if len(positional) > 1 else None
+    if default is None and path[-2].type == "boolean_operator" and operands(path[-2])[0] == node:
+        default = operands(path[-2])[1]  # TABLE.get(key) or TABLE["sm_80"]
     if default is not None and default.type != "none":
         return Effect(Does.ASSIGNS, line_of(node), None, oneline(default, 80))
+    found = next((n for n in reversed(path) if n.type in ("named_expression", "assignment", "block")), None)
+    if found is not None and found.type == "named_expression":
+        statement = next((n for n in reversed(path) if n.type == "if_statement"), None)
+        asked = child(statement, "condition") if statement is not None else None
+        if statement is not None and asked is not None and inner(asked) == found:
+            return _otherwise(statement, path) or Effect(Does.ASSIGNS, line_of(node), None, "None")
     assignment = next((n for n in reversed(path) if n.type == "assignment"), None)
     left = child(assignment, "left") if assignment is not None else None
     block = next((n for n in reversed(path) if n.type in ("block", "module")), None)
@@ -296,10 +364,13 @@ def _missing(positional: list[Node], node: Node, path: list[Node]) -> Effect | N
                 wanted = (f"{text(left)} is None", f"not {text(left)}")
                 if condition is not None and _refuses_rows(condition, text(left), statement):
                     return None
-                asked = oneline(condition).strip("()") if condition is not None else ""
-                if any(asked == one or asked.startswith(f"{one} or ") for one in wanted):
+                asked_for = oneline(condition).strip("()") if condition is not None else ""
+                if any(asked_for == one or asked_for.startswith(f"{one} or ") for one in wanted):
                     body = child(statement, "consequence")
                     return block_effect(body) if body is not None else Effect(Does.REFUSES)
+                if asked_for in (text(left), f"{text(left)} is not None"):
+                    passed = _otherwise(statement, [block, statement])
+                    return passed or Effect(Does.ASSIGNS, line_of(node), None, "None")
     return Effect(Does.ASSIGNS, line_of(node), None, "None")
 
 
@@ -364,10 +435,38 @@ def emit_table(
         near=words_near(scan, table, path),
         symbols=(name,) if name else (),
         assumptions=TAKEN_FOR_GRANTED,
+        notes=(("again", "text"),) if _is_told_again(rows, reader) else (),
     )
     if arms:
         whole = place(table, module.data)
-        scan.add(decided(module.path, Layer.PYTHON, Kind.TABLE, whole, tuple(arms), Rest(reader.effect), about))
+        scan.add(
+            decided(
+                module.path,
+                Layer.PYTHON,
+                Kind.TABLE,
+                whole,
+                tuple(arms),
+                Rest(_row_named(reader.effect, rows, name)),
+                about,
+            )
+        )
+
+
+def _row_named(effect: Effect, rows: list[tuple[Node, Value]], name: str) -> Effect:
+    """The effect with a row itself where that is named for those without one: `TABLE.get(key) or TABLE["sm_80"]`."""
+    for pair, _ in rows:
+        key, value = child(pair, "key"), child(pair, "value")
+        if key is not None and value is not None and effect.value in (text(key), f"{name}[{text(key)}]"):
+            return replace(effect, value=oneline(value, 120))
+    return effect
+
+
+def _is_told_again(rows: list[tuple[Node, Value]], reader: Reader) -> bool:
+    """Whether a table holds texts, and who has no row gets one as well: one of these by other rules, or its own."""
+    values = [value for pair, _ in rows if (value := child(pair, "value")) is not None]
+    if not all(map(_is_plain, values)):
+        return False
+    return reader.is_spelled or len(reader.answers.intersection(map(text, values))) > 1
 
 
 def _unasked(
