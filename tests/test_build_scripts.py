@@ -569,3 +569,36 @@ def test_an_option_arch_is_a_list_where_a_compiler_is_given_it(command: str, bui
     found = facts(".github/workflows/ci.yml", workflow)
     assert loading(".github/workflows/ci.yml", workflow) == ({6: newer_than(90)} if builds else {})
     assert bool(found.undecided) is not builds  # what is not understood is said
+
+
+ROUNDS = """\
+import subprocess
+from setuptools import setup
+from torch.utils.cpp_extension import CUDAExtension
+
+available = subprocess.check_output(["nvcc", "--list-gpu-arch"]).split()
+flags = []
+for sm in [70, 75, 90]:
+    if CONDITION:
+        flags.append(f"-gencode=arch=compute_{sm},code=sm_{sm}")
+chosen = [f"-gencode=arch=compute_{sm},code=sm_{sm}" for sm in [70, 75, 90] if CONDITION]
+setup(ext_modules=[CUDAExtension("a", ["a.cu"], extra_compile_args={"nvcc": FLAGS})])
+"""
+
+
+@pytest.mark.parametrize("flags", ["flags", "chosen"])
+@pytest.mark.parametrize(
+    ("condition", "refused"),
+    [
+        ("available", True),  # one answer for all entries: with it, 7.0 is asked for
+        ("sm in available", False),  # each has its own
+        ("sm > 60 and sm in available", False),
+    ],
+)
+def test_a_condition_on_the_variable_of_a_loop_is_one_for_each_round(condition: str, flags: str, refused: bool) -> None:
+    text = ROUNDS.replace("CONDITION", condition).replace("FLAGS", flags)
+    lists = read_python(text.encode(), Given(CATALOG)).lists
+    one = next(o for o in lists if text.count("\n", 0, o.start) + 1 == (9 if flags == "flags" else 10))
+    assert bool(one.refused(CATALOG)) is refused
+    assert one.serves(120, CATALOG) is False  # whatever the answers are
+    assert one.serves(75, CATALOG) is (True if refused else None)

@@ -13,7 +13,7 @@ from archscan.frontends.build.python.environment import read_environment
 from archscan.frontends.build.python.names import attribute, name_
 from archscan.frontends.build.python.operators import binary_operation, boolean, unary
 from archscan.frontends.build.python.script import Frame, Script, name_of
-from archscan.frontends.build.python.storing import iterated, store
+from archscan.frontends.build.python.storing import asked_in_round, bound_by, iterated, store
 from archscan.frontends.build.python.values import (
     MOST_ITEMS,
     Either,
@@ -175,7 +175,9 @@ def rounds(
         answers = [script.truth(script.value(test, inner)) for test in first.ifs]
         if False in answers:
             continue
-        asked = tuple(readable(script.source(t))[:80] for t, a in zip(first.ifs, answers, strict=True) if a is None)
+        bound = bound_by(first.target)
+        open_ = (test for test, answer in zip(first.ifs, answers, strict=True) if answer is None)
+        asked = tuple(asked_in_round(script, test, bound, inner) for test in open_)
         yield from rounds(script, rest, inner, (*when, *condition, *asked))
 
 

@@ -79,6 +79,7 @@ class Script:
     given: Given
     starts: list[int] = field(default_factory=list)
     top: dict[str, Value] = field(default_factory=dict)
+    looping: frozenset[str] = frozenset()  # variables of the loops around
     asked: tuple[str, ...] = ()  # conditions around what runs that nobody can answer
     early: list[Value] = field(default_factory=list)  # what the function that runs may already have returned
     steps: int = 0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from archscan.frontends.build.flags import BUILDS
 from archscan.frontends.build.python.operators import binary
 from archscan.frontends.build.python.script import Frame, Leaves, Refusal, Script, name_of
-from archscan.frontends.build.python.storing import iterated, store
+from archscan.frontends.build.python.storing import asked_in_round, bound_by, iterated, store
 from archscan.frontends.build.python.values import Function, Items, Opaque, Str, Value, either
 from archscan.frontends.build.traced import readable
 
@@ -49,7 +49,7 @@ def if_(script: Script, node: ast.If, frame: dict[str, Value]) -> None:
             note_refusal(script, Refusal(script.offset(node), "", looked, silent=True))
         guarded(script, node.body if answer else node.orelse, frame, looked)
         return
-    asked = readable(script.source(node.test))[:80]
+    asked = asked_in_round(script, node.test, script.looping, frame)
     before_frame, outer = dict(frame), script.asked
     ends: list[dict[str, Value]] = []
     leaves: list[Leaves] = []
@@ -108,8 +108,8 @@ def message_of(script: Script, node: ast.Raise, frame: dict[str, Value]) -> str:
 
 def for_(script: Script, node: ast.For | ast.AsyncFor, frame: dict[str, Value]) -> None:
     for value, when in iterated(script, script.value(node.iter, frame), name_of(node.iter)):
-        outer = script.asked
-        script.asked = (*outer, *when)
+        outer, around = script.asked, script.looping
+        script.asked, script.looping = (*outer, *when), around | bound_by(node.target)
         try:
             store(script, node.target, value, frame)
             script.body(node.body, frame)
@@ -119,7 +119,7 @@ def for_(script: Script, node: ast.For | ast.AsyncFor, frame: dict[str, Value]) 
             if left.kind != "continue":
                 raise
         finally:
-            script.asked = outer
+            script.asked, script.looping = outer, around
 
 
 def while_(script: Script, node: ast.While, frame: dict[str, Value]) -> None:

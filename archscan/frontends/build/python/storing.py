@@ -7,8 +7,19 @@ import contextlib
 
 from archscan.frontends.build.python.functions import MAX_LOOP, constant
 from archscan.frontends.build.python.script import Script, name_of
-from archscan.frontends.build.python.values import Either, Items, Opaque, Str, Table, Unknown, Value, key_of, names_in
-from archscan.frontends.build.traced import cut
+from archscan.frontends.build.python.values import (
+    Either,
+    Items,
+    Opaque,
+    Str,
+    Table,
+    Unknown,
+    Value,
+    key_of,
+    names_in,
+    text_of,
+)
+from archscan.frontends.build.traced import cut, known, readable
 
 _MOST_ELSEWHERE = 64  # rounds in a function that has nothing to do with builds: more than there are architectures
 
@@ -49,3 +60,16 @@ def iterated(script: Script, value: Value, name: str) -> list[tuple[Value, tuple
     if isinstance(value, Str) and value.known is not None and len(value.known) < 50:
         return [(Str(cut(value.runs, i, i + 1)), ()) for i in range(len(value.known))]
     return [(Unknown(names_in(value) or (name,)), (f"something in {name}",))]
+
+
+def bound_by(target: ast.expr) -> frozenset[str]:
+    """The variables of a loop."""
+    return frozenset(node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+
+
+def asked_in_round(script: Script, test: ast.expr, looping: frozenset[str], frame: dict[str, Value]) -> str:
+    """A condition that nobody can answer, with what the variables of a loop hold: each round has its own answer."""
+    asked = readable(script.source(test))[:80]
+    names = dict.fromkeys(node.id for node in ast.walk(test) if isinstance(node, ast.Name) and node.id in looping)
+    held = [text for name in names if name in frame and (text := known(text_of(frame[name])))]
+    return f"{asked} ({', '.join(held)})" if held else asked
