@@ -879,3 +879,34 @@ def test_a_table_of_complaints_is_missed_by_nobody(tmp_path: Path) -> None:
         "the kernels for Hopper are slow on Ada", "narrow"
     )
     assert [found[2] for found in told(tmp_path, "check.py", rows, "sm_120")] == ["investigate"]
+
+
+KEPT = """\
+import torch
+
+def keep(conf):
+    return not (torch.cuda.get_device_capability()[0] CONDITION)
+
+CHOICES = USE
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "use", "is_told"),
+    [
+        ("== 9 and conf.tile < 128", "list(filter(keep, tiles))", False),  # small tiles are left out for sm_90
+        ("== 9 and conf.tile < 128", "[launch(tile) for tile in tiles if keep(tile)]", True),  # seen in no other form
+        (
+            "== 9 and conf.tile < 128",
+            "list(filter(keep, tiles)), keep(tiles[0])",
+            True,
+        ),  # it decides something else too
+        ("== 9", "list(filter(keep, tiles))", True),  # nothing is left for it
+        ("in (9, 12) and conf.tile < 128", "list(filter(keep, tiles))", True),  # nor about its generation alone
+    ],
+)
+def test_a_filter_that_leaves_out_choices_for_one_generation(
+    condition: str, use: str, is_told: bool, tmp_path: Path
+) -> None:
+    text = KEPT.replace("CONDITION", condition).replace("USE", use)
+    assert bool(told(tmp_path, "tune.py", text, "sm_90")) is is_told

@@ -33,7 +33,7 @@ CIRCUMSTANCES = (
     "less-memory",  # who is let in are exactly the chips with more shared memory, whatever their numbers
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
     "older-alone",  # an upper bound alone lets in every older chip, and the others are refused nothing
-    "found-otherwise",  # rows are numbers of some chips, and the target comes to code that works its own out
+    "found-otherwise",  # rows are numbers or texts of some chips, and the target gets its own by another rule
     "one-more-step",  # others get something done besides, and what follows is for all
     "ladder",  # the target misses a rung for each of many chips
     "by-minor",  # the minor number is asked without the major

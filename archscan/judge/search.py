@@ -191,7 +191,7 @@ class GateJudge:
             return None
         if gives_a_limit(self.ways, shut.gets, self.selection.sm, self.catalog):
             return None
-        if self._is_of_its_own(shut) or self._names_what_loads(shut):
+        if self._is_of_its_own(shut) or self._names_what_loads(shut) or self._is_filtered_for_it(shut):
             return None
         shut = _with_limit(shut, own, held)
         guarded = shut.missed.arm
@@ -227,6 +227,12 @@ class GateJudge:
             return False
         others = universe.sms(universe.device & ~(shut.missed.yes | shut.missed.maybe))
         return min(universe.sms(universe.device)) not in others and {sm // 10 for sm in others} == {own}
+
+    def _is_filtered_for_it(self, shut: Exclusion) -> bool:
+        """Whether a filter leaves out, for the target's generation alone, some of many choices: the rest is for it."""
+        if self.gate.note("filters") is None or shut.gets.sure & self.selection.mask:
+            return False
+        return {sm // 10 for sm in self.catalog.universe.sms(shut.gets.yes)} == {self.selection.major}
 
     def _names_what_loads(self, shut: Exclusion) -> bool:
         """Whether a ladder names a build target for each chip, and what it names for this one loads there."""

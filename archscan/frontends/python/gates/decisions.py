@@ -15,8 +15,9 @@ from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.interpreter.conditions import answer, answer_of, conjunct_of, focus, met, passed
 from archscan.frontends.python.interpreter.replay import names_in
 from archscan.frontends.python.interpreter.values import Assumed, Unknown, Value, depends
+from archscan.frontends.python.source.syntax import arguments, inner, line_of, oneline, operands, statements, text, walk
 from archscan.frontends.python.source.syntax import field as child
-from archscan.frontends.python.source.syntax import inner, line_of, oneline, operands, statements, text, walk
+from archscan.frontends.python.source.triggers import occurrences
 from archscan.model.gate import Arm, Does, Effect, Kind, Related
 
 if TYPE_CHECKING:
@@ -143,7 +144,25 @@ def _return_gate(scan: GateCollector, path: list[Node], last: bool = False) -> N
     arm = replace(arm, effect=Effect(Does.RETURNS, line_of(node), None, "True"), body=None)
     rest = Effect(Does.REFUSES, line_of(node), None, "False")
     spot = focus(scan.interpreter, value, frame)
-    scan.add(gate_of(scan, Kind.RETURNED_TRUTH, spot, (arm,), rest, related, reach, path, frame))
+    gate = gate_of(scan, Kind.RETURNED_TRUTH, spot, (arm,), rest, related, reach, path, frame)
+    scan.add(replace(gate, extra=(*gate.extra, ("filters", "choices"))) if _only_filters(scan, function) else gate)
+
+
+def _only_filters(scan: GateCollector, function: Node) -> bool:
+    """Whether all that a module does with a function is `filter(function, …)`: its no leaves a choice out."""
+    named = child(function, "name")
+    if named is None:
+        return False
+    uses = [scan.module.descend(at) for at in occurrences(scan.module.data, text(named).encode())]
+    uses = [path for path in uses if path[-1].type == "identifier" and path[-1] != named]
+    return bool(uses) and all(map(_is_given_to_filter, uses))
+
+
+def _is_given_to_filter(path: list[Node]) -> bool:
+    call = path[-3] if len(path) > 2 and path[-2].type == "argument_list" else None
+    function = child(call, "function") if call is not None else None
+    given = arguments(call)[0] if call is not None and function is not None and text(function) == "filter" else []
+    return bool(given) and given[0] == path[-1]
 
 
 def _is_truth(scan: GateCollector, value: Value) -> bool:
