@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from archscan.sources.lines import matches
 
 _IMPORTED = re.compile(rb"^[ \t]*import[ \t]+([\w.]+)(?:[ \t]+as[ \t]+(\w+))?[ \t\r]*(?:#[^\n]*)?$", re.M)
 _LEADS = re.compile(rb"(\w+)\.([A-Za-z_]\w*)\(")
@@ -15,6 +18,7 @@ def leading(data: bytes, offsets: Iterable[int]) -> Iterator[tuple[int, str, str
     Each with the module's dotted name, where the function lies in it, and the function's name. None of a module whose
     name is ever bound to something else.
     """
+    imported: dict[bytes, set[bytes]] | None = None
     modules: dict[bytes, str] = {}
     for at in offsets:
         match = _LEADS.match(data, at)
@@ -23,7 +27,8 @@ def leading(data: bytes, offsets: Iterable[int]) -> Iterator[tuple[int, str, str
         behind = data[at - 1 : at] == b"."
         owner = _before(data, at - 1) if behind else match[1]
         if owner not in modules:
-            modules[owner] = _module(data, owner) if owner else ""
+            imported = _imported(data) if imported is None else imported
+            modules[owner] = _module(data, owner, imported.get(owner, set()))
         module = modules[owner]
         if module:
             yield at, module, f"{module}.{match[1].decode()}" if behind else module, match[2].decode()
@@ -37,11 +42,26 @@ def _before(data: bytes, dot: int) -> bytes:
     return data[start:dot] if data[start - 1 : start] != b"." else b""
 
 
-def _module(data: bytes, name: bytes) -> str:
+def _imported(data: bytes) -> dict[bytes, set[bytes]]:
+    """The dotted names of the modules that each name stands for by an import."""
+    found: dict[bytes, set[bytes]] = {}
+    for match in matches(_IMPORTED, data, b"import"):
+        found.setdefault(match[2] or match[1], set()).add(match[1])
+    return found
+
+
+def _module(data: bytes, name: bytes, imported: set[bytes]) -> str:
     """The dotted name of the module that a name stands for throughout a file; nothing where that is not sure."""
-    found = {match[1] for match in _IMPORTED.finditer(data) if (match[2] or match[1]) == name}
-    if len(found) != 1:
+    if len(imported) != 1:
         return ""
-    bound = rb"(?<![\w.])%b(?=\s*(?:=(?!=)|[:,)\]]|in\b))|\b(?:def|class)\s+%b\b" % (name, name)
-    given = rb"^[ \t]*from\b[^\n]*\bimport\b[^\n]*\b%b\b|^[ \t]*%b(?:\.\w+)+\s*=(?!=)" % (name, name)
-    return "" if re.search(rb"%b|%b" % (bound, given), data, re.M) else found.pop().decode()
+    bound, on_line = _binding(name)
+    is_bound = bound.search(data) is not None or any(True for _ in matches(on_line, data, name))
+    return "" if is_bound else next(iter(imported)).decode()
+
+
+@lru_cache(maxsize=1 << 10)
+def _binding(name: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """What binds a name to something: a pattern that begins with it, which is searched for fast, and one of lines."""
+    bound = rb"%b(?<![\w.]%b)(?=\s*(?:=(?!=)|[:,)\]]|in\b))" % (name, name)
+    on_line = rb"\b(?:def|class)[ \t]+%b\b|^[ \t]*from\b[^\n]*\bimport\b[^\n]*\b%b\b|^[ \t]*%b(?:\.\w+)+\s*=(?!=)"
+    return re.compile(bound), re.compile(on_line % (name, name, name), re.M)
