@@ -7,7 +7,7 @@ from host_scan import catalog
 
 from archscan.frontends.protocol import Context
 from archscan.frontends.python import PythonFrontEnd
-from archscan.frontends.python.source.outside import leading
+from archscan.frontends.python.source.outside import leading, spoken
 from archscan.frontends.python.source.triggers import triggers, words
 from archscan.model.facts import Source
 from archscan.model.settings import ScanSettings
@@ -38,6 +38,8 @@ def test_a_module_that_is_called_like_a_chip_leads_there_too() -> None:
         HEAD + "cute = other\ncute.arch.fence()\n",
         HEAD + "for cute in all_of_them:\n    cute.arch.fence()\n",
         HEAD + "cute.arch = mine\ncute.arch.fence()\n",
+        HEAD + "def cute(): ...\ncute.arch.fence()\n",
+        HEAD + "patch(\n    cute\n)\ncute.arch.fence()\n",  # given to somebody
         HEAD + "from mine import cute\ncute.arch.fence()\n",
         HEAD + "import other as cute\ncute.arch.fence()\n",
         HEAD + "self.cute.arch.fence()\n",
@@ -46,6 +48,34 @@ def test_a_module_that_is_called_like_a_chip_leads_there_too() -> None:
 )
 def test_another_form_may_ask(text: str) -> None:
     assert found(text) == []
+
+
+def told(text: str) -> list[str]:
+    """The words of a line's texts that the call at its first such word is given, and of what they are given as."""
+    data = text.encode()
+    first, *rest = triggers(data, words(data))
+    assert len(rest) > 0
+    return [text[at:].split("'", maxsplit=1)[0] for at in spoken(data, first, (first, *rest))]
+
+
+def test_a_text_that_a_statement_gives_to_such_a_function_asks_for_nothing() -> None:
+    assert told("cute.arch.free(1, arch='sm_100')\nx = arch\n") == ["arch=", "sm_100"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = cute.arch.columns('sm_100')\n",  # of which something may be made
+        "cute.arch.free(arch, 1)\n",  # a value
+        "cute.arch.free(arch=arch)\n",
+        "cute.arch.free(device(arch='sm_100'))\n",  # given to another function
+        "cute.arch.free(\n    arch='sm_100')\n",
+        "if x: cute.arch.free(arch='sm_100')\n",
+        "cute.arch.free(arch='sm_100') if arch else None\n",
+    ],
+)
+def test_another_text_may(text: str) -> None:
+    assert told(text) == []
 
 
 def gates_of(files: dict[str, str], path: str) -> int:

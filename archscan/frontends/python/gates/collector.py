@@ -40,7 +40,7 @@ from archscan.frontends.python.interpreter.values import FuncV, PartialV, depend
 from archscan.frontends.python.source.blocks import is_predicate, returns_in
 from archscan.frontends.python.source.comments import names_in, said_in
 from archscan.frontends.python.source.modules import Module
-from archscan.frontends.python.source.outside import leading
+from archscan.frontends.python.source.outside import leading, spoken
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import line_of, operands, text
 from archscan.frontends.python.source.triggers import LONGEST, occurrences
@@ -125,7 +125,8 @@ class GateCollector:
             known = knowledge.constant(space) is not knowledge.MISSING or knowledge.holds(space)
             outside = self.interpreter.graph.absolute(module, self.module) is None and not known
             if outside and knowledge.call(f"{space}.{function}", function, self.interpreter.lanes) is None:
-                del found[at]
+                for one in (at, *spoken(self.module.data, at, index.deciding)):
+                    found.pop(one, None)
         return list(found)
 
     def _add_unanswered(self) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from archscan.sources.lines import matches
 
 _IMPORTED = re.compile(rb"^[ \t]*import[ \t]+([\w.]+)(?:[ \t]+as[ \t]+(\w+))?[ \t\r]*(?:#[^\n]*)?$", re.M)
+_STATEMENT = re.compile(rb"[ \t]*[\w.]+\([^()\n]*\)[ \t\r]*$", re.M)
+_IN_TEXT = re.compile(rb"\w+=?[\"']")
 _LEADS = re.compile(rb"(\w+)\.([A-Za-z_]\w*)\(")
 
 
@@ -32,6 +35,19 @@ def leading(data: bytes, offsets: Iterable[int]) -> Iterator[tuple[int, str, str
         module = modules[owner]
         if module:
             yield at, module, f"{module}.{match[1].decode()}" if behind else module, match[2].decode()
+
+
+def spoken(data: bytes, at: int, offsets: Sequence[int]) -> Sequence[int]:
+    """The offsets in texts that the call at `at` is given, and in the names of these arguments, if it is all of a line.
+
+    `cute.arch.alloc_tmem(512, held, arch='sm_100')`: nothing is done with what the call gives.
+    """
+    first = bisect_right(offsets, at)
+    end = data.find(b"\n", at)
+    last = bisect_right(offsets, end if end >= 0 else len(data), lo=first)
+    if first == last or _STATEMENT.match(data, data.rfind(b"\n", 0, at) + 1) is None:
+        return ()
+    return [one for one in offsets[first:last] if _IN_TEXT.match(data, one)]
 
 
 def _before(data: bytes, dot: int) -> bytes:
