@@ -67,8 +67,9 @@ class Interpreter:
     def renew(self) -> None:
         """Drops the trees of all modules and what they came to: whatever is asked again is read again."""
         for module in self.graph.modules.values():
-            self._empty(module)
-            module.forget()
+            if module.is_read or module.memo:
+                self._empty(module)
+                module.forget()
         self._calls.clear()
 
     def _empty(self, module: Module) -> None:

@@ -94,10 +94,15 @@ class Module:
         except Changed:
             return b""
 
+    @property
+    def is_read(self) -> bool:
+        """Whether its text is held."""
+        return "data" in self.__dict__
+
     def forget(self) -> None:
         """Drops the text and its trees: what is needed again is read and parsed again."""
         self.memo.clear()
-        for name in ("data", "root", "scope", "_pieces", "doubts"):
+        for name in ("data", "root", "scope", "_pieces"):
             self.__dict__.pop(name, None)
 
     def names(self, name: str) -> bool:
