@@ -13,7 +13,7 @@ _FLAG = re.compile(rb"[A-Za-z_]\w*\s*=")
 _FLAGS = re.compile(rb"cuda_c?flags\s*=\s*(?:\[\s*\*)?((?!\w*cuda_c?flags\b)[A-Za-z_])")
 _COMMAND = re.compile(rb"\[\s*[\"']?[\w./]*(nvcc|NVCC)\b[\w()]*[\"']?,")
 _CONSTANT = re.compile(rb"\.([A-Z][A-Z0-9_]{4,})\b")  # of another module: `wrapper.USE_FAST`
-_RETURNED = re.compile(rb"\breturn (\w+)\(")
+_RETURNED = re.compile(rb"return (?<!\wreturn )(\w+)\(")  # begins with its word: that is searched for fast
 _TOP = re.compile(rb"\n(?=[^\s])")
 _FAR = 4000  # bytes: what is farther from a definition is not asked for it
 _WORD = re.compile(rb"[A-Za-z_]\w*")
