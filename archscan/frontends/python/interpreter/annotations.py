@@ -132,14 +132,14 @@ def _is_pair(cls: ClassV) -> bool:
 
 
 def _has_heirs(interpreter: Interpreter, cls: ClassV) -> bool:
-    graph = interpreter.graph
+    graph, name = interpreter.graph, cls.name
     memo = graph.memo
-    key = ("heirs", cls.module.path, cls.name)
+    key = ("heirs", cls.module.path, name)
     if key not in memo:
-        mentioning = [m for m in graph.modules.values() if m is cls.module or cls.name in m.index.mentions]
-        derives = re.compile(rb"^[ \t]*class\s+\w+\s*\([^)]*\b" + re.escape(cls.name.encode()) + rb"\b", re.MULTILINE)
+        mentioning = [m for m in graph.modules.values() if m is cls.module or name in m.index.mentions]
+        derives = re.compile(rb"^[ \t]*class\s+\w+\s*\([^)]*\b" + re.escape(name.encode()) + rb"\b", re.MULTILINE)
         found = any(derives.search(module.data) is not None for module in mentioning)
         memo[key] = found, [module.path for module in mentioning]
     has, searched = memo[key]
-    graph.traces.searched(cls.module, ("users", cls.name), searched)
+    graph.traces.searched(cls.module, ("users", name), searched)
     return bool(has)
