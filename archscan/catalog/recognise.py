@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from archscan.catalog.features import pattern_heads
@@ -166,6 +166,7 @@ def blank_literals(data: bytes) -> bytes:
 _Span = tuple[int, int]
 
 
+@lru_cache(maxsize=64)  # more than one question is asked of a piece of code
 def _split(data: bytes) -> tuple[bytes, bytes, list[_Span]]:
     """The code without comments and literals, the text without comments (both blanked), and the runs of literals."""
     comments: list[_Span] = []
