@@ -86,6 +86,8 @@ def index(
 ) -> Iterator[Indexed | None]:
     """What every file comes to, in the order given; None for those whose content is the one known."""
     _quicken(wanted)  # forks inherit it
+    if len(wanted) > _FEW:
+        registry.load(registry.front_ends(context.settings.layers, (task.unread.path for task in wanted)))
     shipped: Shipped[tuple[Context, Mapping[str, bytes]]] = Shipped((context, overlay))
     chunks = _chunks(wanted, parts, [task.unread.size for task in wanted])
     found = _spread(mapper, partial(_index_chunk, shipped), chunks)

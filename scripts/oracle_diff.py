@@ -20,7 +20,7 @@ from typing import Any
 
 from archscan.catalog import load
 from archscan.catalog.types import Catalog
-from archscan.frontends.cuda import CudaFrontEnd
+from archscan.frontends.cuda.front_end import CudaFrontEnd
 from archscan.frontends.protocol import Context
 from archscan.model.facts import Source
 from archscan.model.gate import Arm, Via

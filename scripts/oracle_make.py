@@ -23,8 +23,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from archscan.frontends.cuda import SUFFIXES
 from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, OPENERS, Directive, scan
+from archscan.sources.kinds import CUDA_SUFFIXES
 
 Row = dict[str, Any]
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120", "sm_120a", "sm_121a")
@@ -124,7 +124,7 @@ def sample(paths: Sequence[Path], count: int) -> list[Path]:
 def rows(folder: Path, count: int, targets: Sequence[str]) -> Iterator[Row]:
     """The oracle's rows."""
     package, version = folder.parent.name.split("-", 1)
-    paths = sorted(p for p in folder.rglob("*") if p.name.endswith(SUFFIXES) and p.is_file())
+    paths = sorted(p for p in folder.rglob("*") if p.name.endswith(CUDA_SUFFIXES) and p.is_file())
     roots = include_roots(paths, folder)
     with tempfile.TemporaryDirectory() as scratch:
         commands = {target: preprocessor(target, Path(scratch)) for target in targets}

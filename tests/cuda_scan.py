@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from archscan.catalog import load
 from archscan.catalog.types import Catalog
-from archscan.frontends.cuda import CudaFrontEnd
+from archscan.frontends.cuda.front_end import CudaFrontEnd
 from archscan.frontends.protocol import Context
 from archscan.model.facts import FileFacts, Source
 from archscan.model.gate import Arm, Gate

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from archscan.catalog import load
-from archscan.frontends.build import BuildFrontEnd
+from archscan.frontends.build.front_end import BuildFrontEnd
 from archscan.frontends.build.interpreter import Project, evaluate
 from archscan.frontends.build.patterns import matched, replaced
 from archscan.frontends.build.request import Request

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from cuda_scan import catalog, facts, gates, scan, words
 
-from archscan.frontends.cuda import CudaFrontEnd
 from archscan.frontends.cuda.constexpr import asked_spans, with_doubt
+from archscan.frontends.cuda.front_end import CudaFrontEnd
 from archscan.frontends.cuda.preprocessor.environment import Compiler
 from archscan.frontends.cuda.scopes import Scopes
 from archscan.frontends.protocol import Context

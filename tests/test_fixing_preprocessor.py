@@ -17,7 +17,7 @@ from archscan.fixing.admission import Reach, admission, preprocessor_test
 from archscan.fixing.preprocessor import close_proposals, open_proposals
 from archscan.fixing.proposal import applied
 from archscan.fixing.prove import Want, Workbench, prove
-from archscan.frontends.cuda import CudaFrontEnd, CudaIndex, CudaProject
+from archscan.frontends.cuda.front_end import CudaFrontEnd, CudaIndex, CudaProject
 from archscan.frontends.protocol import Context
 from archscan.model.facts import FileFacts
 from archscan.model.finding import Edit

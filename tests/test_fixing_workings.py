@@ -12,7 +12,7 @@ import pytest
 
 from archscan import cli, engine, workers
 from archscan.fixing import commands
-from archscan.frontends.cuda import CudaFrontEnd
+from archscan.frontends.cuda.front_end import CudaFrontEnd
 from archscan.frontends.python import PythonFrontEnd
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "flashinfer"

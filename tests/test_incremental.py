@@ -15,7 +15,7 @@ import pytest
 from archscan import cache, pipeline
 from archscan.catalog import load
 from archscan.catalog.targets import select
-from archscan.frontends.cuda import CudaFrontEnd
+from archscan.frontends.cuda.front_end import CudaFrontEnd
 from archscan.frontends.python import PythonFrontEnd
 from archscan.judge.project import _names_among
 from archscan.lsp.pages import Answer, Options

@@ -135,7 +135,7 @@ def test_a_damaged_index_is_counted_as_failed(tmp_path: Path, capsys: pytest.Cap
 def test_an_internal_error_is_counted_as_failed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    from archscan.frontends.cuda import CudaFrontEnd
+    from archscan.frontends.cuda.front_end import CudaFrontEnd
 
     def broken(*_: object) -> None:
         raise AssertionError("no")

@@ -225,7 +225,7 @@ def _of_cmake(
     files: Mapping[str, tuple[Source, Listfile]], given: Given, extra: Mapping[str, bytes]
 ) -> Iterator[Build]:
     """The targets of every project: a CMakeLists.txt that no other one takes in."""
-    from archscan.frontends.build import functions_of
+    from archscan.frontends.build.front_end import functions_of
 
     listfiles = {path: listfile for path, (_, listfile) in files.items()}
     listfiles |= {name: parse(data) for name, data in extra.items()}

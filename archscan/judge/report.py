@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.judge.alternatives import without_served
-from archscan.judge.binaries import judge_libraries
 from archscan.judge.capability import capability_of
 from archscan.judge.case_context import CaseContext
 from archscan.judge.cases import Case
@@ -61,8 +60,14 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
     ]
     rules = in_order(catalog.rules.values())
     made = findings(outcomes, rules)
-    compiled = judge_libraries(facts, selection, catalog, rules, shows, made)
-    made = worst_first((*made, *compiled.findings)) if compiled.findings else made
+    hidden: tuple[str, ...] = ()
+    binaries = None
+    if facts.libraries:
+        from archscan.judge.binaries import judge_libraries
+
+        compiled = judge_libraries(facts, selection, catalog, rules, shows, made)
+        made = worst_first((*made, *compiled.findings)) if compiled.findings else made
+        hidden, binaries = compiled.hidden, compiled.binaries
     sifted = sift(made, facts.files)
     return Report(
         universe=catalog.universe,
@@ -72,11 +77,11 @@ def judge(facts: Facts, selection: Selection, catalog: Catalog, settings: JudgeS
         undecided=_undecided(found, facts, settings),
         suppressed=sifted.suppressed,
         unused_suppressions=sifted.unused,
-        hidden=_hidden(cases, compiled.hidden, settings),
+        hidden=_hidden(cases, hidden, settings),
         skipped=_left(facts),
         failed=(*_lost(facts), *found.failed),
         assumptions=_assumptions(facts),
-        binaries=compiled.binaries,
+        binaries=binaries,
         notes=(),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 SUFFIXES = frozenset({
     ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".inc", ".ipp", ".tcc", ".c", ".cc", ".cpp", ".cxx",
@@ -86,6 +87,44 @@ def is_cmake(path: str) -> bool:
     """Whether a file is CMake's, by its name; config.h.cmake.in is a header that cmake fills in."""
     name = path.rsplit("/", 1)[-1]
     return name == "CMakeLists.txt" or name.endswith(".cmake") or _CMAKE_TEMPLATE.fullmatch(name) is not None
+
+
+CUDA_SUFFIXES = (
+    ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".inc", ".ipp", ".tcc",
+    ".c", ".cc", ".cpp", ".cxx", ".c++",
+)  # fmt: skip
+CUDA_TEMPLATES = (".jinja", ".jinja2", ".j2", ".tpl", ".in")
+CUDA_IN_TEXT = b"__CUDA_ARCH"  # what Python has in it that holds kernels in its texts
+LINKED_SUFFIXES = (
+    ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".c", ".cc", ".cpp", ".cxx", ".jinja",
+)  # fmt: skip
+
+
+def may_be_cuda(path: str) -> bool:
+    """Whether a file is C++ by its name, may be, or may hold such in its texts."""
+    return path.endswith((*CUDA_SUFFIXES, ".py")) or is_cuda_template(path) or "." not in path.rpartition("/")[2]
+
+
+def is_cuda_template(path: str) -> bool:
+    """Whether a program completes the file: kernel.cu.jinja, config.h.in."""
+    stem, dot, suffix = path.rpartition(".")
+    return dot + suffix in CUDA_TEMPLATES and stem.endswith(CUDA_SUFFIXES)
+
+
+def is_python(path: str) -> bool:
+    """Whether a file is a module or a stub of Python, by its name."""
+    return path.endswith((".py", ".pyi"))
+
+
+@lru_cache(maxsize=1 << 16)  # every step asks it of all files
+def is_build_script(path: str) -> bool:
+    """Whether a file is a build file other than CMake's, by its path."""
+    return build_kind(path) is not None
+
+
+def may_link(path: str) -> bool:
+    """Whether a file may include, build or export another, by its name."""
+    return path.endswith((*LINKED_SUFFIXES, ".py")) or is_cmake(path)
 
 
 def is_archive(name: str) -> bool:

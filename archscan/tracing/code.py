@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from archscan.frontends.links import CUDA_SUFFIXES, links_of
+from archscan.frontends.links import links_of
 from archscan.model.facts import Link, Origin
-from archscan.sources.kinds import is_cmake
+from archscan.sources.kinds import LINKED_SUFFIXES, is_cmake
 from archscan.tracing import cuda_calls, python_calls
 from archscan.tracing.modules import Extension, Includes, extensions
 from archscan.tracing.paths import Paths
@@ -52,7 +52,7 @@ class Code:
 
     @cached_property
     def cuda(self) -> tuple[str, ...]:
-        return tuple(p for p in sorted(self.origins) if p.endswith(CUDA_SUFFIXES))
+        return tuple(p for p in sorted(self.origins) if p.endswith(LINKED_SUFFIXES))
 
     @cached_property
     def extensions(self) -> tuple[Extension, ...]:

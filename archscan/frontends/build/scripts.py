@@ -10,7 +10,7 @@ from archscan.frontends.build.reading import Given, mentions, open_questions
 from archscan.frontends.protocol import Context
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Source
-from archscan.sources.kinds import build_kind
+from archscan.sources.kinds import is_build_script
 
 MAX_SIZE = 1_000_000
 
@@ -23,7 +23,7 @@ class ScriptsFrontEnd:
 
     def wants(self, path: str) -> bool:
         """Whether a file is one of these, by its path."""
-        return build_kind(path) is not None
+        return is_build_script(path)
 
     def index(self, source: Source, context: Context) -> FileFacts | None:
         """The facts of a file; None where it speaks of no architecture."""

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 from archscan.model.facts import Undecided
+from archscan.sources.kinds import CUDA_IN_TEXT
 
-MARK = b"__CUDA_ARCH"
 _TOKEN = re.compile(
     rb"(?P<comment>#[^\n]*)"
     rb"|(?P<quote>'''|\"\"\"|'|\")"
@@ -39,7 +39,7 @@ class Embedded:
 
 def embedded(data: bytes) -> Embedded | None:
     """The CUDA text in a Python file's literals; None if no literal asks for the architecture in a directive."""
-    if MARK not in data:
+    if CUDA_IN_TEXT not in data:
         return None
     kept: list[bytes] = []
     undecided: list[Undecided] = []

@@ -11,11 +11,7 @@ from typing import Any
 
 from archscan.frontends.protocol import Context
 from archscan.model.facts import FileFacts, Link, Source
-from archscan.sources.kinds import is_cmake
-
-CUDA_SUFFIXES = (
-    ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".ipp", ".c", ".cc", ".cpp", ".cxx", ".jinja",
-)  # fmt: skip
+from archscan.sources.kinds import LINKED_SUFFIXES, is_cmake, may_link
 
 
 class LinksFrontEnd:
@@ -25,12 +21,12 @@ class LinksFrontEnd:
     joins = False
 
     def wants(self, path: str) -> bool:
-        return path.endswith((*CUDA_SUFFIXES, ".py")) or is_cmake(path)
+        return may_link(path)
 
     def index(self, source: Source, context: Context) -> FileFacts | None:
         """The facts of one file; None for a Python or CMake file that builds nothing."""
         found = links_of(source.data, source.path, builders_of(context.catalog.packages))
-        if not found and not source.path.endswith(CUDA_SUFFIXES):
+        if not found and not source.path.endswith(LINKED_SUFFIXES):
             return None
         return FileFacts(source.path, len(source.data), source.origin, source.evidence, source.root, links=found)
 

@@ -32,6 +32,7 @@ from archscan.frontends.python.source.triggers import (
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Origin, Source
 from archscan.model.reads import Question, Reads
+from archscan.sources.kinds import is_python
 from archscan.sources.text import Text
 
 _MOST_READ = 4 << 20  # bytes of modules whose trees are kept; a tree takes ten times as much
@@ -56,7 +57,7 @@ class PythonFrontEnd:
     joins = True
 
     def wants(self, path: str) -> bool:
-        return path.endswith((".py", ".pyi"))
+        return is_python(path)
 
     def index(self, source: Source, context: Context) -> PythonIndex:
         """Where a file may ask for the architecture; of most files only what they import."""
