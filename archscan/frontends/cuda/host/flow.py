@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from archscan.frontends.cuda.host.evaluation import Evaluator, chosen, is_boolean
 from archscan.frontends.cuda.host.naming_conventions import convention_of, is_of_version
@@ -52,29 +51,32 @@ from archscan.model.condition import Cond, both, either, surely, without
 _NESTING = 60  # blocks inside each other; beyond that control is not followed
 
 
-class Recorder(Protocol):
-    """Is told of every place that may be a gate, with what is known there."""
+class Recorder:
+    """Is told of every place that may be a gate, with what is known there; says nothing of what it does not take up."""
 
-    @property
-    def predicates(self) -> frozenset[str]:
-        """Functions whose truth some condition asks for: it is a gate there, not where they return it."""
-        ...
+    predicates: frozenset[str]  # functions whose truth some condition asks for: a gate there, not where they return it
 
     def branch(
         self, branch: Branch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
-    ) -> None: ...
+    ) -> None:
+        return
 
     def switch(
         self, switch: Switch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
-    ) -> None: ...
+    ) -> None:
+        return
 
-    def check(self, check: Check, scope: Scope, live: ConditionResult) -> None: ...
+    def check(self, check: Check, scope: Scope, live: ConditionResult) -> None:
+        return
 
-    def assigned(self, assign: Assign, scope: Scope, live: ConditionResult) -> None: ...
+    def assigned(self, assign: Assign, scope: Scope, live: ConditionResult) -> None:
+        return
 
-    def returned(self, statement: Return, scope: Scope, live: ConditionResult) -> None: ...
+    def returned(self, statement: Return, scope: Scope, live: ConditionResult) -> None:
+        return
 
-    def expression(self, expr: Expr, scope: Scope, live: ConditionResult) -> None: ...
+    def expression(self, expr: Expr, scope: Scope, live: ConditionResult) -> None:
+        return
 
 
 @dataclass

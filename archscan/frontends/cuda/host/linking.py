@@ -9,13 +9,13 @@ from typing import Any
 from archscan.frontends.cuda.host.asking import SHORTEST, fingerprint, is_known
 from archscan.frontends.cuda.host.bearing import bearing, resting_on, users_of
 from archscan.frontends.cuda.host.evaluation import Evaluator
-from archscan.frontends.cuda.host.flow import Interpreter
+from archscan.frontends.cuda.host.flow import Interpreter, Recorder
 from archscan.frontends.cuda.host.indexing import HostIndex, read_again
 from archscan.frontends.cuda.host.lowering import answers
 from archscan.frontends.cuda.host.naming_conventions import is_member
 from archscan.frontends.cuda.host.project import SymbolTable, grouped_constants, grouped_functions
 from archscan.frontends.cuda.host.reach import Callables
-from archscan.frontends.cuda.host.syntax import Alias, Assign, Branch, Check, Expr, Function, Op, Option, Return, Switch
+from archscan.frontends.cuda.host.syntax import Alias, Assign, Branch, Expr, Function, Op, Option, Return, Switch
 from archscan.frontends.cuda.host.traversal import deciding, may_answer, parts, statements
 from archscan.frontends.cuda.host.truths import Scope
 from archscan.frontends.cuda.host.values import NO_BASIS, ConditionResult, Value
@@ -291,7 +291,7 @@ def _tested(path: str, function: Function, branch: Branch) -> Iterator[TemplateT
 
 
 @dataclass
-class _MemberRecorder:
+class _MemberRecorder(Recorder):
     """Notes the values that members are given."""
 
     evaluator: Evaluator
@@ -309,20 +309,6 @@ class _MemberRecorder:
             return
         known = self.found.get(name, value)
         self.found[name] = known if known is not None and known.cases == value.cases else None
-
-    def branch(
-        self, branch: Branch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
-    ) -> None: ...
-
-    def switch(
-        self, switch: Switch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
-    ) -> None: ...
-
-    def check(self, check: Check, scope: Scope, live: ConditionResult) -> None: ...
-
-    def returned(self, statement: Return, scope: Scope, live: ConditionResult) -> None: ...
-
-    def expression(self, expr: Expr, scope: Scope, live: ConditionResult) -> None: ...
 
 
 def _members(ordered: Iterable[HostIndex], evaluator: Evaluator) -> dict[str, Value]:

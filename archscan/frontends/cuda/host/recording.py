@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from archscan.analysis.decisions import About, Rest, decided, listed
 from archscan.frontends.cuda.host import values
 from archscan.frontends.cuda.host.evaluation import MEMBERSHIP, Evaluator, is_bit, is_boolean
-from archscan.frontends.cuda.host.flow import option_verdicts
+from archscan.frontends.cuda.host.flow import Recorder, option_verdicts
 from archscan.frontends.cuda.host.naming_conventions import is_check
 from archscan.frontends.cuda.host.syntax import (
     BOOLEAN,
@@ -58,7 +58,7 @@ class ArmDraft:
 
 
 @dataclass
-class GateRecorder:
+class GateRecorder(Recorder):
     """Collects the gates of one file."""
 
     path: str
