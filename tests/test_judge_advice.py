@@ -910,3 +910,28 @@ def test_a_filter_that_leaves_out_choices_for_one_generation(
 ) -> None:
     text = KEPT.replace("CONDITION", condition).replace("USE", use)
     assert bool(told(tmp_path, "tune.py", text, "sm_90")) is is_told
+
+
+CASTS = """\
+#define CAST(FROM, TO, NAME) LINKAGE __global__ void NAME(int n, const FROM *in, TO *out) { \\
+    int i = threadIdx.x; if (i < n) out[i] = TO(in[i]); }
+#if __CUDA_ARCH__ >= 800
+CAST(float, __nv_bfloat16, to_bf16)
+#endif
+CAST(double, float, to_f32)
+"""
+
+
+@pytest.mark.parametrize(
+    ("linkage", "behind", "outcome"),
+    [
+        ('extern "C"', "", "runtime_error"),
+        ("", "", "compile_error"),
+        ('extern "C"', "void run() { to_bf16<<<1, 32>>>(32, in, out); }\n", "compile_error"),
+    ],
+)
+def test_kernels_that_are_found_by_name_are_missed_when_they_are_loaded(
+    linkage: str, behind: str, outcome: str, tmp_path: Path
+) -> None:
+    found = told(tmp_path, "casts.cu", CASTS.replace("LINKAGE", linkage) + behind, "sm_75")
+    assert [one[:2] for one in found] == [(3, outcome)]

@@ -101,10 +101,10 @@ def _of_nothing(case: Case) -> Consequence:
 
 
 def _of_silence(case: Case) -> Consequence:
-    """Device code vanished without a word; outside of every function that is what others would use."""
+    """Device code vanished without a word; outside of every function that is what others would use, or load by name."""
     scope = case.gate.scope
     if scope is None:
-        return Consequence.COMPILE_ERROR
+        return Consequence.RUNTIME_ERROR if case.gate.note("loaded") else Consequence.COMPILE_ERROR
     if scope.is_kernel and scope.whole_body:
         return Consequence.SILENT_NOOP
     return _of_lost(case)

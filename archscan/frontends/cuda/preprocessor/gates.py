@@ -227,6 +227,7 @@ class _Maker:
             names_arch=asked.direct,
             notes=(
                 *(("written", name) for name in around.written[:1]),
+                *([("loaded", "kernels")] if around.loaded else []),
                 *(("unasked", name) for name in (() if definition else defined[:1])),
                 *types,
             ),

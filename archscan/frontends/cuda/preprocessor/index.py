@@ -29,6 +29,9 @@ _EVENTS = CONDITIONALS | INCLUDES | {"define", "undef"}
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.M)
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 _OUTPUT = re.compile(rb'"[=+]\w+"\s*\(\s*([A-Za-z_]\w*)')
+_LAUNCH = b"<<<"
+_NAMED_KERNEL = re.compile(rb'extern\s*"C"\s[^;{}()]*__global__')
+_MAKER = re.compile(rb"(\w+)\(")
 _LONGEST_REST = 2000  # bytes of a function behind a conditional
 LINES_ABOVE = 8  # of comments that may explain a gate
 
@@ -40,6 +43,7 @@ class Surroundings:
     scope: Scope | None
     used: bool = False  # whether the file names elsewhere a macro that its arms define
     written: tuple[str, ...] = ()  # variables of the function that its asm writes and that are read behind it
+    loaded: bool = False  # whether it holds kernels that are found by name: C linkage, in a file that launches none
 
 
 _NOT_READ = Surroundings(None)
@@ -188,13 +192,25 @@ def _surroundings(
         return dict.fromkeys((conditional.start for conditional in conditionals), _NOT_READ)
     scopes = Scopes(data, compiler.device_words)
     defined = _Defined(data, events)
+    loads = _loads(data, events)
     found: dict[int, Surroundings] = {}
     for conditional in conditionals:
         function = scopes.function(conditional.start)
+        loaded = loads is not None and function is None and bool(loads.search(data, conditional.start, conditional.end))
         written = _written(data, conditional, function) if function else ()
         used = defined.used(conditional.start, conditional.end)
-        found[conditional.start] = Surroundings(_scope(data, conditional, function), used, written)
+        found[conditional.start] = Surroundings(_scope(data, conditional, function), used, written, loaded)
     return found
+
+
+def _loads(data: bytes, events: Events) -> re.Pattern[bytes] | None:
+    """What a kernel looks like that a program finds by its name, as it stands or made by a macro; None if none does."""
+    if _LAUNCH in data or not _NAMED_KERNEL.search(data):
+        return None
+    defines = (e.text.encode("utf-8", "surrogateescape") for e in events if e.name == "define")
+    makers = {match[1] for text in defines if (match := _MAKER.match(text)) and _NAMED_KERNEL.search(text)}
+    made = rb"|^[ \t]*(?:%b)[ \t]*\(" % b"|".join(sorted(makers)) if makers else b""
+    return re.compile(_NAMED_KERNEL.pattern + made, re.M)
 
 
 def _written(data: bytes, conditional: Conditional, function: Function) -> tuple[str, ...]:
