@@ -90,6 +90,9 @@ BODIES = (
     Body("print and leave", Does.PRINTS, 'printf("no"); return;', 'print("no")\nreturn'),
     Body("leave", Does.SKIPS, "return;", "return", "return()"),
     # what others get, or something else
+    Body("asked", Does.LOGS, python='print("slow")\nsaid = input("go on?").lower()\nreturn said == "y"'),
+    Body("asked at once", Does.LOGS, python='return click.confirm("go on?")'),
+    Body("asked for a name", Does.WORK, python='said = input("which?")\nrun(said)\nreturn load(unsaid)'),
     Body("log", Does.LOGS, 'TLLM_LOG_WARNING("slow");', 'logger.warning("slow")', 'message(STATUS "found")'),
     Body("conditional log", Does.LOGS, 'if (a) { TLLM_LOG_WARNING("slow"); }', 'if a:\n    logger.warning("slow")'),
     Body("defines", Does.DEFINES, "constexpr int kTile = 64;"),

@@ -255,6 +255,27 @@ def test_who_gets_the_own_limit_misses_nothing(text: str, target: str, told_of: 
     assert [found[0] for found in told(tmp_path, "limits.py", text, target)] == told_of
 
 
+RESIDENT = """\
+int maxBlocksPerSm(int ccMajor, int ccMinor) {
+  if (ccMajor == 7 && ccMinor == 5) return 16;
+  if ((ccMajor == 8 && ccMinor >= 6) || ccMajor == 12) return 24;
+  return 32;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "outcomes"),
+    [
+        (RESIDENT, "sm_103", []),  # 32 is its limit, though the row of 24 is wrong for 8.6
+        (RESIDENT, "sm_110", [("degraded_tuning", "widen-safe", "right-limit")]),  # 24 as 12.x
+        (RESIDENT.replace("16;", "12;"), "sm_103", [("degraded_tuning", "widen-needs-tuning", "tuning")]),
+    ],
+)
+def test_a_ladder_of_resident_blocks(text: str, target: str, outcomes: list[object], tmp_path: Path) -> None:
+    assert [found[1:] for found in told(tmp_path, "limits.cpp", text, target)] == outcomes
+
+
 RECORDS = """\
 LIMITS = {
     "sm_72": Limits(threads=1024, shared=96 * 1024),
@@ -935,3 +956,70 @@ def test_kernels_that_are_found_by_name_are_missed_when_they_are_loaded(
 ) -> None:
     found = told(tmp_path, "casts.cu", CASTS.replace("LINKAGE", linkage) + behind, "sm_75")
     assert [one[:2] for one in found] == [(3, outcome)]
+
+
+CORES = """\
+int cores(cudaDeviceProp prop) {
+  int cores = 0, mp = prop.multiProcessorCount;
+  switch (prop.major) {
+    case 7: cores = FIRST; break;
+    case 8:
+      if (prop.minor == 0) cores = mp * 64;
+      else if (prop.minor == 6) cores = mp * 128;
+      break;
+    case 9: cores = SECOND; break;
+    default: break;
+  }
+  return cores;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [("mp * 64", "128 * mp", "degraded_tuning"), ("mp * 64", "ask(mp)", "slow_fallback")],
+)
+def test_a_ladder_of_products_picks_numbers(first: str, second: str, outcome: str, tmp_path: Path) -> None:
+    text = CORES.replace("FIRST", first).replace("SECOND", second)
+    assert {found[1] for found in told(tmp_path, "cores.cpp", text, "sm_120")} == {outcome}
+
+
+RELEASES = """\
+import torch
+
+def needed():
+    major, minor = torch.cuda.get_device_capability()
+    if major in (10, 12):
+        return FIRST
+    if major == 9:
+        return SECOND
+    return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "outcome"),
+    [("(13, 1)", "(13, 3)", "degraded_tuning"), ("(13, 1)", "newest()", "slow_fallback")],
+)
+def test_a_ladder_of_numbers_is_a_table(first: str, second: str, outcome: str, tmp_path: Path) -> None:
+    text = RELEASES.replace("FIRST", first).replace("SECOND", second)
+    assert [found[1] for found in told(tmp_path, "needed.py", text, "sm_110")] == [outcome]
+
+
+CONFIRMED = """\
+import torch
+
+def go_on(force):
+    cc = torch.cuda.get_device_capability()
+    if cc == (12, 1):
+        return True
+    print("made for 12.1")
+    response = input("Go on? ").strip()
+    return ANSWER
+"""
+
+
+@pytest.mark.parametrize(("answer", "outcome"), [('response == "y"', "no_effect"), ("probe()", "slow_fallback")])
+def test_who_is_asked_loses_nothing(answer: str, outcome: str, tmp_path: Path) -> None:
+    text = CONFIRMED.replace("ANSWER", answer)
+    assert [one[1] for one in told(tmp_path, "go_on.py", text, "sm_120")] == [outcome]

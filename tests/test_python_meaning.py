@@ -191,6 +191,21 @@ def test_all_devices_answer_as_one() -> None:
     assert yes(gate) == {90}
 
 
+@pytest.mark.parametrize(("given", "is_gate"), [("int(cuda[:2])", False), ("int(cuda[:-1])", True)])
+def test_two_digits_are_the_major_of_a_toolkit(given: str, is_gate: bool) -> None:
+    found = gates(
+        f"""
+        def pick(plan):
+            cuda = plan.target_cuda
+            major = {given}
+            if major < 12:
+                return "narrow"
+            return "wide"
+        """
+    )
+    assert bool(found) == is_gate
+
+
 @pytest.mark.parametrize("value", ["x.shape[:2]", "torch.__version__.split('.')[:2]", "read()"])
 def test_name_given_something_else_is_no_capability(value: str) -> None:
     assert not gates(

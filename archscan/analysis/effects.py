@@ -137,6 +137,7 @@ _PART = re.compile(r"::|->|\.")
 _NUMBER = re.compile(r"-\s*\d+")
 _ENUMERATOR = re.compile(r"(?:\w+(?:::|\.))*\w+")
 _ARGUMENTS = re.compile(r"(?s)((?:\w+(?:::|\.))*\w+)\s*(?:<[^()]*>)?\s*[({].*[)}]$")
+_CALLED = re.compile(r"((?:\w+(?:::|\.))*\w+)\(")
 _STATUS = re.compile(r"\d+|EXIT_\w+")
 _NEVER = re.compile(r"(?:0|false|False)\s*(?:&&|\band\b)|!\s*\"|(?s:.*\"\s*,\s*(?:0|false)$)")
 _MOST_DEFINED = 8  # definitions that are told
@@ -238,9 +239,18 @@ class Vocabulary:
             return True
         return not self.sections["errors"].isdisjoint((words[0], words[-1]) if called else words)
 
+    def inquires(self, value: str) -> bool:
+        """Whether a value is what somebody answers who is asked: `input("Go on? ").strip()`."""
+        called = _CALLED.match(value)
+        return called is not None and _PART.split(called[1])[-1] in self.sections["inquiring"]
+
     def complains(self, name: str) -> bool:
         """Whether something that is printed is a complaint."""
         return name in self.sections["complaining"]
+
+
+def _mentions(value: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(name)}\b", value) is not None
 
 
 def _stems(owner: str, stems: frozenset[str]) -> list[str]:
@@ -265,6 +275,7 @@ class _Said(NamedTuple):
     complains: bool = False
     calls: bool = False
     switch: str | None = None  # `name=False`
+    answer: str = ""  # the name that what somebody answers is kept under
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +327,9 @@ class _Classifier:
             shown = name if value is None else f"{name}={value}"
             return _Said(Effect(Does.DEFINES, statement.line, value=shown))
         switch = f"{name}={value}" if value in ("False", "false") else None
-        return _Said(Effect(Does.ASSIGNS, statement.line, value=value), calls=statement.calls, switch=switch)
+        answer = name if value is not None and self.vocabulary.inquires(value) else ""
+        effect = Effect(Does.ASSIGNS, statement.line, value=value)
+        return _Said(effect, calls=statement.calls, switch=switch, answer=answer)
 
     def _called(self, call: Call) -> _Said:
         line, message = call.line, call.message
@@ -359,6 +372,8 @@ class _Classifier:
         told = _told(Effect(Does.REFUSES, line, statement.message, value), said)
         if value is None:
             return _left([*said, _Said(Effect(Does.SKIPS, line, value="return"))])
+        if self.vocabulary.inquires(value) or any(one.answer and _mentions(value, one.answer) for one in said):
+            return Effect(Does.LOGS, line, told.message, value)  # told, and who is asked decides
         if self.vocabulary.refuses(statement.head) and not (works and self.vocabulary.is_no_answer(statement.head)):
             return told
         excused = any(one.complains for one in said) and _STATUS.fullmatch(statement.head)

@@ -14,7 +14,7 @@ from archscan.errors import UserError
 SECTIONS = (
     "prints", "complaining", "logs", "loggers", "levels", "logging", "fatal", "checking", "conditional", "asserts",
     "stops", "undefined", "never", "throwing", "failing", "trapping", "traps", "raises", "exits", "fine", "skips",
-    "adding", "complaints", "empty", "absent", "hollow", "errors", "denials", "asking", "shared",
+    "inquiring", "adding", "complaints", "empty", "absent", "hollow", "errors", "denials", "asking", "shared",
 )  # fmt: skip
 
 

@@ -96,8 +96,22 @@ def _of_nothing(case: Case) -> Consequence:
         return Consequence.LOAD_ERROR
     if gate.kind is Kind.WINDOW and gate.layer is Layer.HOST:
         return Consequence.SILENT_NOOP
+    if case.gets.does is Does.LOGS and case.gets.value is not None and _missed_value(case) in ("True", "true"):
+        return Consequence.NO_EFFECT  # others go on at once, and the target does once the user says so
     value = case.arm.effect.value if case.arm else None
-    return Consequence.DEGRADED_TUNING if are_numbers(value) else Consequence.SLOW_FALLBACK
+    counts = are_numbers(value) or _is_ladder_of_products(case)
+    return Consequence.DEGRADED_TUNING if counts else Consequence.SLOW_FALLBACK
+
+
+_PRODUCT = re.compile(r"(?:\w+\s*=\s*)?(?:[A-Za-z_][\w.]*\s*\*\s*\d+|\d+\s*\*\s*[A-Za-z_][\w.]*)")
+
+
+def _is_ladder_of_products(case: Case) -> bool:
+    """Whether each rung picks a number of the chip times something: `cores = mp * 128`; some may not be told."""
+    arms = [arm.effect for arm in case.gate.arms if not arm.is_else]
+    values = [effect.value for effect in arms if effect.value is not None]
+    picks = all(effect.does is Does.ASSIGNS for effect in arms)
+    return picks and len(values) > 1 and all(_PRODUCT.fullmatch(value) for value in values)
 
 
 def _of_silence(case: Case) -> Consequence:
@@ -225,8 +239,15 @@ def _of_returned_refusal(case: Case) -> Consequence:
     answers = re.match(r"\(?(?:False|None)\s*,", value) is not None  # with a reason: the caller decides
     if case.gate.kind in (Kind.ALLOW_LIST, Kind.KEYWORD_LIST, Kind.CHECK) and not answers:
         return Consequence.RUNTIME_ERROR
-    numbers = case.gate.kind is Kind.TABLE and value in _NO_ROW and are_numbers(_missed_value(case))
+    tabled = case.gate.kind is Kind.TABLE or _is_ladder_of_numbers(case)
+    numbers = tabled and value in _NO_ROW and are_numbers(_missed_value(case))
     return Consequence.DEGRADED_TUNING if numbers or _is_about_overlap(case) else Consequence.SLOW_FALLBACK
+
+
+def _is_ladder_of_numbers(case: Case) -> bool:
+    """Whether rungs that each return numbers are a table written as a ladder."""
+    arms = [arm.effect for arm in case.gate.arms if not arm.is_else]
+    return len(arms) > 1 and all(e.does is Does.RETURNS and are_numbers(e.value) for e in arms)
 
 
 def _is_about_overlap(case: Case) -> bool:

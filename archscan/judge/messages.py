@@ -169,6 +169,8 @@ def _happens(case: Case, advised: Recommendation, capability: Capability) -> str
         return "what uses it does not compile"
     if advised.today is Consequence.RUNTIME_ERROR and case.gate.note("loaded"):
         return "who loads a kernel of it by name gets an error"
+    if advised.today is Consequence.NO_EFFECT and case.gets.does is Does.LOGS and case.gets.value:
+        return "the user is asked whether to go on"
     if advised.today is Consequence.DEGRADED_TUNING and case.gets.does in (Does.NOTHING, Does.LOGS):
         return "it runs, and what that would gain is lost"
     if advised.today is Consequence.CORRECT_EXCLUSION and capability is not Capability.CANNOT:

@@ -23,6 +23,7 @@ from archscan.judge.needs.limits import (
     is_limit,
     limit,
     listed_limit,
+    mostly_blocks,
     tabled_limit,
     told_too_large,
 )
@@ -185,7 +186,7 @@ class GateJudge:
         """What the target misses at a gate; None where its own branch is right for it."""
         gate = self.gate
         listed = self._listed()
-        held = listed[0] if listed else tabled_limit(self.ways, self.catalog)
+        held = listed[0] if listed else tabled_limit(self.ways, self.catalog) or mostly_blocks(self.ways, self.catalog)
         own = limit(self.catalog, self.selection.sm, held) if held else None
         if held and holds_limit(shut.gets.effect.value, own, held):
             return None

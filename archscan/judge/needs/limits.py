@@ -178,6 +178,19 @@ def gives_a_limit(ways: tuple[Branch, ...], gets: Branch, own: int, catalog: Cat
     return False
 
 
+def mostly_blocks(ways: tuple[Branch, ...], catalog: Catalog) -> str | None:
+    """The limit of resident blocks, where a ladder tells it: three numbers, each right for some chip, and most are.
+
+    A row may be wrong for some of the chips that take it. Small numbers may be anything, so that there must be three.
+    """
+    rows = [(constant(b.effect.value), catalog.universe.sms(b.yes)) for b in ways if b.yes]
+    told = [(value, limit(catalog, sm, BLOCKS)) for value, taken in rows for sm in sorted(taken) if sm >= _OLDEST]
+    known = [(value, cap) for value, cap in told if cap is not None]
+    right = [value for value, cap in known if value == cap]
+    is_told = len(set(right)) > _FEWEST and {value for value, _ in told} == set(right)
+    return BLOCKS if is_told and 2 * len(right) > len(known) else None
+
+
 _FEWEST = 2
 _OLDEST = 75  # that nvcc 13 compiles for
 _LEAST = re.compile(r"(?:\w+\s*=\s*)?min\(\s*\w+\s*,\s*(\d+)\s*\)")

@@ -54,6 +54,7 @@ _OTHER = re.compile(
     r"multi_processor|architectures|smem|shared_mem|version|config|num_|count|softmax|platform\.machine|len\("
     r"|\.split\(\s*[\"']\."  # a version's numbers: of the toolkit, the driver, a package
 )
+_OF_TWO_DIGITS = re.compile(r"\bint\(\s*[\w.]+\[\s*:\s*2\s*\]\s*\)")  # a toolkit's; GPUs have majors of one digit, too
 _DEVICE = re.compile(r"capab|compute|dev|cuda|gpu|arch|prop|nvml|(?<![a-z])(?:cc|sm|cap)(?![a-z])", re.IGNORECASE)
 
 
@@ -117,6 +118,8 @@ class Knowledge:
             return None
         source = text(assigned)
         if (_is_half(name) or _AMBIGUOUS.match(name)) and not _DEVICE.search(source):
+            return None
+        if _is_half(name) and _OF_TWO_DIGITS.search(source) and not _ASKS.search(source):
             return None
         return None if _OTHER.search(source) and not _ASKS.search(source) else value
 
