@@ -1023,3 +1023,34 @@ def go_on(force):
 def test_who_is_asked_loses_nothing(answer: str, outcome: str, tmp_path: Path) -> None:
     text = CONFIRMED.replace("ANSWER", answer)
     assert [one[1] for one in told(tmp_path, "go_on.py", text, "sm_120")] == [outcome]
+
+
+RECORD = """\
+from dataclasses import dataclass
+import torch
+
+@dataclass
+class Device:
+    name: str
+    supports_copy: bool
+
+def device(name):
+    cc = torch.cuda.get_device_capability()
+    return MAKES(name=name, supports_copy=cc >= (8, 0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("makes", "reader", "outcome"),
+    [
+        ("Device", "", "no_effect"),
+        ("Device", "def test(d):\n    assert d.supports_copy is False\n", "no_effect"),  # decides nothing
+        ("Device", "def run(d):\n    return fast(d) if d.supports_copy else slow(d)\n", "slow_fallback"),
+        ("Device", "def run(d):\n    return getattr(d, 'supports_copy')\n", "slow_fallback"),
+        ("plan", "", "slow_fallback"),  # of what is no record nobody knows who reads it
+    ],
+)
+def test_a_truth_that_a_record_tells_and_nobody_asks(makes: str, reader: str, outcome: str, tmp_path: Path) -> None:
+    (tmp_path / "reader.py").write_text(reader)
+    found = told(tmp_path, "device.py", RECORD.replace("MAKES", makes), "sm_75")
+    assert [one[1] for one in found if one[0] == 11] == [outcome]

@@ -261,6 +261,8 @@ def _of_fallback(case: Case) -> Consequence:
     if case.shut is not None and case.shut.why is ExclusionReason.UNSUITED and case.same_limit:
         return Consequence.DEGRADED_TUNING
     value, missed = case.gets.value, _missed_value(case)
+    if case.gate.note("unread") is not None:
+        return Consequence.NO_EFFECT
     if _is_about_overlap(case):
         return Consequence.DEGRADED_TUNING
     if case.gate.layer in _ON_DEVICE:

@@ -171,6 +171,8 @@ def _happens(case: Case, advised: Recommendation, capability: Capability) -> str
         return "who loads a kernel of it by name gets an error"
     if advised.today is Consequence.NO_EFFECT and case.gets.does is Does.LOGS and case.gets.value:
         return "the user is asked whether to go on"
+    if advised.today is Consequence.NO_EFFECT and case.gate.note("unread"):
+        return "nothing that was scanned asks for it"
     if advised.today is Consequence.DEGRADED_TUNING and case.gets.does in (Does.NOTHING, Does.LOGS):
         return "it runs, and what that would gain is lost"
     if advised.today is Consequence.CORRECT_EXCLUSION and capability is not Capability.CANNOT:

@@ -162,6 +162,8 @@ class PythonFrontEnd:
                 return sorted(project.interpreter.classes)
             case ("users", name):
                 return sorted(project.users.get(name, ()))
+            case ("readers", name):
+                return sorted(project.interpreter.graph.readers(name))
             case ("holders", name):
                 return sorted(path for path, module in modules.items() if name in module.index.holders)
         raise ValueError(question)

@@ -250,7 +250,16 @@ def visit_filter(scan: GateCollector, path: list[Node]) -> None:
     simple(scan, path, path[-1], Kind.IF, Effect(Does.WORK, line_of(node)), Effect(Does.SKIPS, line_of(node)))
 
 
-def simple(scan: GateCollector, path: list[Node], condition: Node, kind: Kind, does: Effect, rest: Effect) -> None:
+def simple(
+    scan: GateCollector,
+    path: list[Node],
+    condition: Node,
+    kind: Kind,
+    does: Effect,
+    rest: Effect,
+    notes: tuple[tuple[str, str], ...] = (),
+) -> None:
+    """Adds the gate of a condition that stands for itself; `notes` are what else is known of it."""
     scan.traced()
     frame = scan.frame(path)
     own = answer(scan.interpreter, condition, frame)
@@ -260,7 +269,8 @@ def simple(scan: GateCollector, path: list[Node], condition: Node, kind: Kind, d
     reach = reach_of(scan, path)
     arm = replace(arm_of(scan, condition, condition, condition, own, reach & own, frame), effect=does, body=None)
     spot = focus(scan.interpreter, condition, frame)
-    scan.add(gate_of(scan, kind, spot, (arm,), rest, related, reach, path, frame))
+    gate = gate_of(scan, kind, spot, (arm,), rest, related, reach, path, frame)
+    scan.add(replace(gate, extra=(*gate.extra, *notes)) if notes else gate)
 
 
 def _ternary(node: Node) -> tuple[list[tuple[Node, Node]], Node]:

@@ -26,6 +26,7 @@ from archscan.frontends.python.interpreter.lanewise import compare, truth_of
 from archscan.frontends.python.interpreter.operations import is_capability
 from archscan.frontends.python.interpreter.values import (
     Capability,
+    ClassV,
     FuncV,
     PartialV,
     Unknown,
@@ -80,7 +81,7 @@ def visit_keyword(scan: GateCollector, path: list[Node]) -> None:
     frame = scan.frame(path)
     values = scan.interpreter.evaluate(value, frame)
     if requirement is None and not names_targets(values, scan):
-        _truth_argument(scan, path, value, values, frame)
+        _truth_argument(scan, path, value, values, frame, call, text(name_node))
         return
     outcome = outcome_of(scan.interpreter, call, frame)
     raises = [r for r in outcome.raises if r.mask != scan.interpreter.lanes.all and r.is_sure]
@@ -103,7 +104,9 @@ def visit_keyword(scan: GateCollector, path: list[Node]) -> None:
     emit(scan, Kind.KEYWORD_LIST, value, own, rest, related, path, frame, layer, call)
 
 
-def _truth_argument(scan: GateCollector, path: list[Node], value: Node, values: Value, frame: Frame) -> None:
+def _truth_argument(
+    scan: GateCollector, path: list[Node], value: Node, values: Value, frame: Frame, call: Node, name: str
+) -> None:
     """A capability comparison written straight into an argument: f(enable=cap >= 90)."""
     node = inner(value)
     if node.type in ("comparison_operator", "boolean_operator", "not_operator") and depends(values):
@@ -114,7 +117,22 @@ def _truth_argument(scan: GateCollector, path: list[Node], value: Node, values: 
             Kind.FLAG,
             Effect(Does.ASSIGNS, line_of(node), None, "True"),
             Effect(Does.ASSIGNS, line_of(node), None, "False"),
+            (("unread", name),) if _is_unread(scan, call, name, frame) else (),
         )
+
+
+def _is_unread(scan: GateCollector, call: Node, name: str, frame: Frame) -> bool:
+    """Whether an argument is the field of a record that nothing scanned reads, but for what only asserts its value."""
+    function = child(call, "function")
+    record = scan.interpreter.evaluate(function, frame) if function is not None else None
+    if not isinstance(record, ClassV):
+        return False
+    body = record.node.text or b""
+    if not re.search(rb"\n\s+%b\s*:" % name.encode(), body) or b"__init__" in body or b"NamedTuple" in body:
+        return False  # not declared, or handed on by place
+    graph = scan.interpreter.graph
+    graph.traces.searched(scan.module, ("readers", name), ())
+    return not graph.readers(name)
 
 
 def visit_argument(scan: GateCollector, path: list[Node]) -> None:

@@ -99,6 +99,15 @@ class Module:
         """Whether its text is held."""
         return "data" in self.__dict__
 
+    def holds(self, word: bytes) -> bool:
+        """Whether the word is in its text, which is not kept for that."""
+        if "data" in self.__dict__:
+            return word in self.data
+        try:
+            return word in self.index.text.load()
+        except Changed:
+            return False
+
     def forget(self) -> None:
         """Drops the text and its trees: what is needed again is read and parsed again."""
         self.memo.clear()
@@ -276,6 +285,18 @@ class Graph:
         self.memo: dict[object, Any] = {}
         self.traces = Traces()
         self._tops = {m.index.top for m in self.modules.values() if m.index.top}
+
+    def readers(self, name: str) -> frozenset[str]:
+        """The modules that read a field of that name, or name it in a text; to assert what it is decides nothing."""
+        key = ("readers", name)
+        if key not in self.memo:
+            word = name.encode()
+            read = re.compile(rb"(?m)^(?!\s*assert\b).*(?:\.\s*%b\b(?!\s*=[^=])|[\"']%b[\"'])" % (word, word))
+            self.memo[key] = frozenset(
+                path for path, m in self.modules.items() if m.holds(word) and read.search(m.data)
+            )
+        found: frozenset[str] = self.memo[key]
+        return found
 
     def at(self, dotted: str, base: str) -> Module | None:
         """The module of that slashed name under a folder."""
