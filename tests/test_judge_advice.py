@@ -1054,3 +1054,26 @@ def test_a_truth_that_a_record_tells_and_nobody_asks(makes: str, reader: str, ou
     (tmp_path / "reader.py").write_text(reader)
     found = told(tmp_path, "device.py", RECORD.replace("MAKES", makes), "sm_75")
     assert [one[1] for one in found if one[0] == 11] == [outcome]
+
+
+BOARDS = """\
+import torch
+
+def plan(x):
+    cc = torch.cuda.get_device_capability()
+    assert cc in CHIPS, "there is no such unit"
+    return run(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("chips", "target", "outcome"),
+    [
+        ("((7, 2), (8, 7))", "sm_120", ("leave", "tegra-alone")),
+        ("((8, 0), (8, 7))", "sm_120", ("investigate", "unknown-newer")),  # 8.0 is no such board
+        ("((7, 2), (8, 7))", "sm_110", ("investigate", "unknown-newer")),  # on a board itself
+    ],
+)
+def test_what_is_for_boards_is_left(chips: str, target: str, outcome: tuple[str, str], tmp_path: Path) -> None:
+    found = told(tmp_path, "plan.py", BOARDS.replace("CHIPS", chips), target)
+    assert [one[2:] for one in found] == [outcome]

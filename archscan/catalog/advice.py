@@ -32,6 +32,7 @@ CIRCUMSTANCES = (
     "no-kernel",  # compiled code that neither stands in a kernel nor holds one
     "less-memory",  # who is let in are exactly the chips with more shared memory, whatever their numbers
     "one-chip",  # what is let in is one chip, named alone, and not of the target's family
+    "tegra-alone",  # what is let in are chips of the Tegra line, which the target is not of
     "older-alone",  # an upper bound alone lets in every older chip, and the others are refused nothing
     "found-otherwise",  # rows are numbers or texts of some chips, and the target gets its own by another rule
     "one-more-step",  # others get something done besides, and what follows is for all

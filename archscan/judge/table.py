@@ -252,6 +252,18 @@ def _for_one_chip(weighed: CaseContext) -> bool:
     return all(len(chips) == 1 and not chips & kin for chips in named)
 
 
+def _for_tegra(weighed: CaseContext) -> bool:
+    """Whether all that is let in are chips of the Tegra line, and the target is no chip that sits on such boards."""
+    shut, universe, tegra = weighed.case.shut, weighed.catalog.universe, weighed.catalog.tegra.chips
+    if shut is None or weighed.case.gate.layer in COMPILED:
+        return False
+    if weighed.catalog.architectures[weighed.selection.sm].host:
+        return False  # it comes with one processor alone, as they do
+    missed = (shut.missed, *(branch for branch in shut.others if branch.conditional))
+    named = frozenset().union(*(universe.sms((branch.own or branch.yes) & universe.device) for branch in missed))
+    return bool(named) and named <= tegra
+
+
 def _is_found_otherwise(weighed: CaseContext) -> bool:
     """Whether each row is a number or a text of some chips, and the target comes to code that works its own out.
 
@@ -328,6 +340,7 @@ CIRCUMSTANCE: Mapping[str, Callable[[CaseContext], bool]] = {
     "no-kernel": lambda weighed: weighed.is_helper,
     "less-memory": _has_less_memory,
     "one-chip": _for_one_chip,
+    "tegra-alone": _for_tegra,
     "ladder": _is_ladder,
     "older-alone": _is_for_older_alone,
     "found-otherwise": _is_found_otherwise,
