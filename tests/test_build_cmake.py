@@ -646,3 +646,23 @@ def test_a_target_that_is_refused_reaches_nothing_behind_it() -> None:
         Does.ERRORS,
     )
     assert (says(found[4], "sm_75"), says(found[4], "sm_86"), says(found[4], "sm_90")) == ("no", "yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("flags", "refused"),
+    [
+        ("-gencode=arch=compute_70,code=sm_70 -gencode=arch=compute_75,code=sm_75", "compute_70"),
+        ("-gencode=arch=compute_75,code=sm_75 -gencode=arch=compute_80,code=sm_80", None),
+        ("-gencode arch=compute_75,code=sm_75 -gencode arch=compute_61,code=compute_61", "compute_61"),
+        ("-O3 -gencode=arch=compute_75,code=[sm_75,compute_75]", None),
+    ],
+)
+@pytest.mark.parametrize("name", ["CUDA_NVCC_FLAGS", "CMAKE_CUDA_FLAGS"])
+def test_flags_with_an_entry_that_the_toolkit_refuses(name: str, flags: str, refused: str | None) -> None:
+    text = f"set({name} ${{{name}}} -g)\nset({name} ${{{name}}} {flags})\n"
+    gate = gates(text).get(2)
+    message = gate.rest.message if gate is not None else None
+    assert message == (f"Unsupported gpu architecture '{refused}'" if refused else None)
+    if gate is not None and refused is not None:
+        assert (gate.note("refused"), gate.arms[0].truth.yes) == ("13.0", 0)
+    assert not any(older.note("refused") for older in gates(text, "12.9").values())

@@ -176,7 +176,7 @@ def _made(evaluated: Evaluated, group: list[Literal]) -> tuple[Image, ...]:
 def _refused(evaluated: Evaluated, group: list[Literal]) -> Effect | None:
     """What nvcc says of an entry of the list that reaches it and that the toolkit does not compile for."""
     origins = _origins(evaluated, group)
-    written = {re.sub(r"\D", "", entry) for one in group for entry in list_entries(one.text)}
+    written = {number for one in group for number in re.findall(r"\d+", one.text.replace(".", ""))}
     held = [(n, v) for n, v in evaluated.plain.held.items() if v.text and v.origins & origins]
     sinks = [(v.text or "", n == _TARGETS) for n, v in held if n == _TARGETS or _FLAGS.search(v.text or "")]
     sinks += [(b.value.text or "", b.is_list) for b in evaluated.plain.built if b.value.origins & origins]
