@@ -7,6 +7,8 @@ import textwrap
 import pytest
 
 from archscan.catalog import load
+from archscan.frontends.build.python import read_python
+from archscan.frontends.build.reading import Given
 from archscan.frontends.protocol import Context
 from archscan.frontends.python import PythonFrontEnd
 from archscan.model.facts import Source
@@ -166,3 +168,53 @@ def test_a_list_with_an_entry_that_the_toolkit_refuses_stops_the_build() -> None
     assert gate.rest.message == "Unsupported gpu architecture 'compute_70'"
     (fine,) = flag_gates(text.replace("70", "75"))
     assert fine.note("refused") is None and fine.arms[0].truth.yes != 0
+
+
+UNIVERSE_NOW = {75, 80, 86, 89, 90, 100, 103, 110, 120, 121}
+APPENDED = """
+def version_of_nvcc():
+    found = re.search(r"release (\\d+)\\.(\\d+)", subprocess.check_output(["nvcc", "--version"], text=True))
+    if found:
+        return (int(found.group(1)), int(found.group(2)))
+    return None
+
+def gencodes():
+    major, minor = version_of_nvcc() or (12, 0)
+    release = major * 10 + minor
+    flags = []
+    if release < 130:
+        flags.append("-gencode=arch=compute_70,code=sm_70")
+    flags.append("-gencode=arch=compute_75,code=sm_75")
+    flags.append("-gencode=arch=compute_80,code=sm_80")
+    if release >= 120:
+        flags.append("-gencode=arch=compute_90,code=sm_90")
+    if release >= LATE:
+        flags.append("-gencode=arch=compute_120,code=sm_120")
+    newest = "compute_120" if release >= LATE else "compute_90"
+    flags.append(f"-gencode=arch={newest},code={newest}")
+    return flags
+"""
+
+
+@pytest.mark.parametrize(
+    ("reader", "late", "first", "wanted"),
+    [
+        ("get_nvcc_version", "128", "75", {75, 80, 86, 89, 90, 120, 121}),  # PTX of 12.0 serves no older chip
+        ("get_nvcc_version", "140", "75", UNIVERSE_NOW),  # PTX of 9.0 serves all that is newer
+        ("get_numbers", "128", "70", {75, 80, 86, 89}),  # nobody knows the release: the others hang on it
+    ],
+)
+def test_entries_that_are_appended_by_the_release(reader: str, late: str, first: str, wanted: set[int]) -> None:
+    text = APPENDED.replace("version_of_nvcc", reader).replace("LATE", late)
+    entry = text.index(f"sm_{first}")
+    (gate,) = (gate for gate in flag_gates(text) if gate.place.line > COMMON.count("\n"))
+    assert gate.place.line == COMMON.count("\n") + text[:entry].count("\n") + 1
+    assert loading(gate) & UNIVERSE_NOW == wanted
+
+
+@pytest.mark.parametrize("returned", ["(int(a), int(b))", "(a, b)", "(int(a), b)"])
+def test_numbers_of_the_release_are_those_that_are_read_as_numbers(returned: str) -> None:
+    text = f"def get_nvcc_version():\n    a, b = ask()\n    return {returned}\nx, y = get_nvcc_version()\nflags = []\n"
+    text += 'if x >= 13:\n    flags += ["-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_80,code=sm_80"]\n'
+    (one,) = read_python(text.encode(), Given(CATALOG)).lists
+    assert one.assumes == (() if returned == "(int(a), int(b))" else ("x >= 13",))

@@ -51,7 +51,9 @@ def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
         function = script.value(callee, frame)
     keywords = keywords_of(script, node, frame)
     if isinstance(function, Function):
-        return script.versioned(name_of(node.func), run(script, function, arguments, keywords))
+        name = name_of(node.func)
+        result = script.versioned(name, run(script, function, arguments, keywords))
+        return script.numbered(name, result) if gives_numbers(function) else result
     name = function.name if isinstance(function, Opaque) else name_of(node.func)
     last = name.rpartition(".")[2]
     if name.endswith(("environ.get", "os.getenv", "environ.setdefault", "environ.pop")) or last == "getenv":
@@ -70,6 +72,18 @@ def call(script: Script, node: ast.Call, frame: dict[str, Value]) -> Value:
     for key, argument in keywords.items():
         script.keep(key, argument)
     return Unknown((f"{name}()",))
+
+
+def gives_numbers(function: Function) -> bool:
+    """Whether a function returns pairs of numbers that it reads from a text, `(int(a), int(b))`, or nothing."""
+    returned = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Return) and n.value is not None]
+    pairs = [value.elts for value in returned if isinstance(value, ast.Tuple)]
+    others = [value for value in returned if not isinstance(value, ast.Tuple | ast.Constant)]
+    calls = [isinstance(one, ast.Call) and name_of(one) == "int" for pair in pairs for one in pair]
+    return bool(calls) and all(calls) and not others and all(len(pair) == _PAIR for pair in pairs)
+
+
+_PAIR = 2
 
 
 def arguments_of(script: Script, node: ast.Call, frame: dict[str, Value]) -> list[Value]:

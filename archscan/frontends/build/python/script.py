@@ -28,6 +28,8 @@ _TOOLKIT = re.compile(
     r"_?(?P<part>ver(?:sion)?(?:_?(?:major|minor|str|string|tuple|num))?|major|minor)?"
 )
 
+_READING = re.compile(r"_*(?:get|find|detect|query|read|parse)_")
+
 
 class Leaves(Exception):
     """break, continue, return or raise on its way out."""
@@ -168,6 +170,15 @@ class Script:
         ways = [one for one in value.values if one is not None] if isinstance(value, Either) else [value]
         is_open = all(isinstance(one, Unknown | Opaque) for one in ways)
         return self.toolkit(name) if is_open and self.is_toolkit(name) else value
+
+    def numbered(self, name: str, value: Value) -> Value:
+        """The release as two numbers where a function is named for it that reads them: `get_nvcc_version()`."""
+        ways = [one for one in value.values if one is not None] if isinstance(value, Either) else [value]
+        is_open = all(isinstance(one, Items) and all(isinstance(v, Unknown) for v in one.values()) for one in ways)
+        if not is_open or not self.is_toolkit(_READING.sub("", name.rpartition(".")[2])):
+            return value
+        major, _, minor = self.given.release.partition(".")
+        return Items([(int(major), ()), (int(minor or 0), ())], "tuple")
 
     def is_toolkit(self, name: str) -> bool:
         match = _TOOLKIT.fullmatch(name.rpartition(".")[2])

@@ -26,6 +26,7 @@ class Made:
     problems: tuple[str, ...]
     left: tuple[tuple[int, int], ...] = ()  # branches for other toolkits
     stopped: tuple[tuple[Gate, Gate], ...] = ()  # gates that are known, and as the toolkit leaves them
+    outdone: tuple[Gate, ...] = ()  # gates that are known, of which a list says more
 
 
 NOTHING = Made((), (), ())
@@ -39,6 +40,8 @@ def made_by(path: str, data: bytes, found: list[Gate], context: Context, recogni
     given = Given.of(context.catalog, context.settings)
     reading = read_python(data, given)
     source = Source(path, data)
+    outdone = tuple(gate for gate in found if any(_says_more(one, gate, data) for one in reading.lists))
+    found = [gate for gate in found if gate not in outdone]
     told = {line for gate in found for line in _lines(gate)}
     lists = [one for one in reading.lists if _is_list(one) and not _entry_lines(one, data) & told]
     said = {gate.arms[0].own for gate in found if gate.kind is Kind.BUILD_LIST}  # numbers do not tell where they stand
@@ -52,7 +55,19 @@ def made_by(path: str, data: bytes, found: list[Gate], context: Context, recogni
         for one in reading.lists
         if gate.layer is Layer.BUILD and _entry_lines(one, data) & _lines(gate) and one.refused(context.catalog)
     )
-    return Made(gates, undecided, reading.problems, reading.left, stopped)
+    return Made(gates, undecided, reading.problems, reading.left, stopped, outdone)
+
+
+def _says_more(one: ArchList, gate: Gate, data: bytes) -> bool:
+    """Whether flags are all that a gate stands for and others, which are added to them on a condition."""
+    if gate.kind is not Kind.BUILD_LIST or gate.layer is not Layer.BUILD or not one.is_flags:
+        return False
+    known = {int(name.rstrip("af")) for name in (gate.note("images:0") or "").split()}
+    return gate.place.line in _entry_lines(one, data) and known < _sms(one)
+
+
+def _sms(one: ArchList) -> set[int]:
+    return {image.target.sm for image in one.images}
 
 
 def _stopped(gate: Gate, one: ArchList, context: Context) -> Gate:
@@ -85,7 +100,7 @@ def with_made(found: list[Gate], made: Made) -> list[Gate]:
     gates = [g for g in made.gates if g.layer is not Layer.BUILD or g.place.line not in refusing]
     lines = {g.place.line for g in gates}
     known = {id(old): new for old, new in made.stopped}
-    found = [known.get(id(g), g) for g in found]
+    found = [known.get(id(g), g) for g in found if g not in made.outdone]
     looked_up = (Kind.ALLOW_LIST, Kind.TABLE, Kind.BUILD_LIST)
     kept = [g for g in found if not (g.kind in looked_up and g.place.line in lines)]
     kept = [g for g in kept if g.layer is not Layer.BUILD or not _is_within(g, made.left)]
@@ -97,8 +112,8 @@ def _is_within(gate: Gate, ranges: tuple[tuple[int, int], ...]) -> bool:
 
 
 def _is_list(one: ArchList) -> bool:
-    sms = {image.target.sm for image in one.images} | {entry.text for entry in one.entries if entry.odd}
-    return len(sms) > 1 or one.is_built or bool(one.environment and one.consumer)
+    asked = _sms(one) | {entry.text for entry in one.entries if entry.odd}
+    return len(asked) > 1 or one.is_built or bool(one.environment and one.consumer)
 
 
 def _lines(gate: Gate) -> set[int]:
