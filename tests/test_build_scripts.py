@@ -8,6 +8,7 @@ import ast
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -602,3 +603,52 @@ def test_a_condition_on_the_variable_of_a_loop_is_one_for_each_round(condition: 
     assert bool(one.refused(CATALOG)) is refused
     assert one.serves(120, CATALOG) is False  # whatever the answers are
     assert one.serves(75, CATALOG) is (True if refused else None)
+
+
+OPTION = """
+class build(build_ext):
+    def initialize_options(self):
+        super().initialize_options()
+        self.OPTION = 'LIST'
+        self.jobs = '4'
+
+    def make(self, ext):
+        self.spawn(['cmake', '-DNAME=' + self.OPTION, '-DJOBS=' + self.jobs, ext.root])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "entries", "refused"),
+    [
+        ("CUDA_CCS", "60;61;70;75", ("60", "61", "70")),
+        ("CUDA_CCS", "75;80", ()),
+        ("SM", "75;89;90", ()),
+        ("MY_SMS", "70;90", ("70",)),
+        ("JOBS", "60;70", None),  # a number may be anything
+    ],
+)
+def test_a_list_that_one_method_keeps_and_another_gives_to_cmake(
+    name: str, entries: str, refused: tuple[str, ...] | None
+) -> None:
+    text = OPTION.replace("OPTION", "wanted").replace("LIST", entries).replace("NAME", name)
+    lists = read_python(text.encode(), Given(CATALOG)).lists
+    if refused is None:
+        assert not lists
+        return
+    (one,) = lists
+    assert text.count("\n", 0, one.start) + 1 == 5
+    assert tuple(entry.text for entry in one.refused(CATALOG)) == refused
+    assert one.refused(CATALOG) == () or not replace(one, toolkit="12.8").refused(CATALOG)
+
+
+@pytest.mark.parametrize(("entries", "refused"), [("'70', '75'", ("70",)), ("'75', '90'", ())])
+def test_a_list_by_default_in_an_option_of_cmake(entries: str, refused: tuple[str, ...]) -> None:
+    text = (
+        f"def options():\n    wanted = [{entries}]\n    if os.getenv('WANTED'):\n"
+        "        wanted = os.getenv('WANTED').split(';')\n"
+        "    return ['-DSM={}'.format(';'.join(wanted)), '-DX={}'.format(1)]\n"
+        "setup(cmake_args=options())\n"
+    )
+    (one,) = read_python(text.encode(), Given(CATALOG)).lists
+    assert text.count("\n", 0, one.start) + 1 == 2
+    assert tuple(entry.text for entry in one.refused(CATALOG)) == refused

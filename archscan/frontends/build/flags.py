@@ -11,6 +11,7 @@ from archscan.sources.lines import matches
 _FLAGS = re.compile(
     rb"gencode|generate-code|(?:arch|code)=(?:compute|sm|lto)_(?![A-Za-z])|(?<![\w-])--?arch\b|gpu-architecture"
     rb"|(?<!__)CUDA_?ARCH|ARCH_LIST|[\"'][A-Z_]{0,40}COMPUTE_CAP"
+    rb"|[\"']-D(?:[A-Z_]{1,40}_)?(?:SMS?|CCS?)="
 )
 BUILDS = re.compile(
     _FLAGS.pattern + rb"|nvcc|cuda_c?flags|Extension\(|\bload(?:_inline)?\(|cmake|(?:compute|sm)_[%{\"']"
@@ -26,6 +27,10 @@ _WORDS = (
     b"COMPUTE_CAP",
     b"CUDA_ARCH",
     b"CUDAARCH",
+    b"SM=",
+    b"SMS=",
+    b"CC=",
+    b"CCS=",
 )
 
 

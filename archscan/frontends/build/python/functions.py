@@ -50,6 +50,11 @@ def percent(template: Text, values: list[Value]) -> Value:
 
 
 def _format(owner: Str, arguments: list[Value]) -> Value:
+    """`owner.format(...)`: of one argument that varies each way; of two nobody knows which values come together."""
+    varying = [i for i, argument in enumerate(arguments) if isinstance(argument, Either)]
+    if len(varying) == 1 and isinstance(varies := arguments[varying[0]], Either):
+        before, after = arguments[: varying[0]], arguments[varying[0] + 1 :]
+        return either(_format(owner, [*before, one, *after]) for one in varies.values)
     whole, runs, position = shown(owner.runs), list[Run](), 0
     automatic = 0
     for match in re.finditer(r"\{(\d*|\w+)(?:[:!][^{}]*)?\}", whole):

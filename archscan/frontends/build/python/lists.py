@@ -14,6 +14,7 @@ from archscan.frontends.build.request import ARCH_NAME
 from archscan.frontends.build.traced import HOLE, Text, because, shown, under
 
 _ASKED = re.compile(r"environ|device_capability|get_device|native|nvidia-smi|nvidia_smi")
+_SETTING = re.compile(r"ARCH\w*(?::[A-Z]+)?=|-D ?(?:[A-Z_]+_)?(?:SMS?|CCS?)=")
 NUMBER_LEFT_OPEN = re.compile(r"(?:compute|sm)_" + HOLE)
 
 
@@ -65,5 +66,5 @@ def _named(script: Script, name: str, value: Value, text: Text) -> Iterator[Arch
     label = environment or name
     if label and (environment or consumer_of(label)) and ARCH_NAME.search(label):
         yield from of_variable(label, (text,), given, environment)
-    elif "=" in shown(text) and "ARCH" in shown(text):
+    elif _SETTING.search(shown(text)):
         yield from of_command(text, given)

@@ -18,6 +18,8 @@ from archscan.frontends.build.traced import written
 
 _MOST_ROUNDS = 6  # of names that lead to what is built
 _LARGEST = 400_000
+_READ = re.compile(rb"\bself\.(\w+)")
+_NUMBERS_KEPT = re.compile(rb"\bself\.(\w+)\s*=\s*[\"']\s*\d")  # for the methods that read it
 _GRAMMAR = Grammar(STATEMENTS, EXPRESSIONS)
 
 
@@ -73,6 +75,8 @@ def _concerned(tree: ast.Module, data: bytes, starts: list[int]) -> list[ast.Fun
         more = {node for node, text in texts.items() if node not in found and pattern.search(text)}
         found |= more
         names = {name for node in more for name in _names_of(node)} - names
+    read = {name for node in found for name in _READ.findall(texts[node])}
+    found |= {node for node, text in texts.items() if read.intersection(_NUMBERS_KEPT.findall(text))}
     return [node for node in functions if node in found]
 
 

@@ -6,7 +6,7 @@ import ast
 import contextlib
 
 from archscan.frontends.build.python.functions import MAX_LOOP, constant
-from archscan.frontends.build.python.script import Script, name_of
+from archscan.frontends.build.python.script import Frame, Script, name_of
 from archscan.frontends.build.python.values import (
     Either,
     Items,
@@ -31,6 +31,8 @@ def store(script: Script, target: ast.expr, value: Value, frame: dict[str, Value
     elif isinstance(target, ast.Attribute):
         owner = name_of(target.value)
         frame[f"{owner}.{target.attr}"] = value
+        if owner == "self" and isinstance(frame, Frame) and isinstance(value, Str):
+            frame.outer.setdefault(f"self.{target.attr}", script.conditioned(value))  # for its other methods
         script.keep(target.attr, value)
     elif isinstance(target, ast.Subscript):
         holder, key = script.value(target.value, frame), script.value(target.slice, frame)
