@@ -666,3 +666,20 @@ def test_flags_with_an_entry_that_the_toolkit_refuses(name: str, flags: str, ref
     if gate is not None and refused is not None:
         assert (gate.note("refused"), gate.arms[0].truth.yes) == ("13.0", 0)
     assert not any(older.note("refused") for older in gates(text, "12.9").values())
+
+
+@pytest.mark.parametrize("name", ["SM", "MY_CCS", "WANTED"])
+def test_a_ladder_of_entries_that_are_given_in_a_list(name: str) -> None:
+    found = gates(
+        f"foreach(arch_name ${{{name}}})\n"
+        "  if(arch_name STREQUAL 90 OR arch_name STREQUAL 75)\n    list(APPEND built ${arch_name}-real)\n"
+        '  else()\n    message(FATAL_ERROR "${arch_name} is an unsupported architecture")\n  endif()\nendforeach()\n'
+        "set(CMAKE_CUDA_ARCHITECTURES ${built})\n"
+    )
+    if name == "WANTED":  # of anything
+        assert 2 not in found
+        return
+    accepted, refused = found[2].arms
+    assert {75, 90} == set(UNIVERSE.sms(accepted.truth.yes))
+    assert {80, 89, 100, 120} <= set(UNIVERSE.sms(refused.truth.yes))
+    assert refused.effect.does is Does.ERRORS

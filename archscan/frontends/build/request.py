@@ -21,7 +21,7 @@ _FROM_OUTSIDE = re.compile(
     r"|\w+_(?:CUDA|GPU)_ARCH(?:S|_LIST|ES|ITECTURES?)?)\}?",
     re.IGNORECASE,
 )
-_LIST_NAME = re.compile(r"(?:^|_)(?:ARCHS|ARCHES|ARCH_?LIST|ARCHITECTURES|CAPABILITIES|SMS)$", re.IGNORECASE)
+_LIST_NAME = re.compile(r"(?:^|_)(?:ARCHS|ARCHES|ARCH_?LIST|ARCHITECTURES|CAPABILITIES|SMS?|CCS)$", re.IGNORECASE)
 _FLAGS = re.compile(r"(?:CMAKE_CUDA_FLAGS|CUDA_NVCC_FLAGS|NVCC_FLAGS)(?:_\w+)?", re.IGNORECASE)
 _VERSION = re.compile(
     r"(?:CMAKE_CUDA_COMPILER_VERSION|CUDA(?:Toolkit|_TOOLKIT)?_VERSION)(?:_(STRING|MAJOR|MINOR))?", re.IGNORECASE
@@ -141,19 +141,27 @@ def settable(listfile: Listfile) -> tuple[str, ...]:
 
 
 def spellings_of(listfile: Listfile, catalog: Catalog) -> dict[str, str]:
-    """How variables are spelled that conditions compare with an architecture: `"${GPU}" STREQUAL "sm_90"`."""
+    """How variables are spelled that conditions compare with an architecture: `"${GPU}" STREQUAL "sm_90"`.
+
+    A list that is gone through is spelled as the variable of the loop.
+    """
     found: dict[str, str] = {}
+    loops: list[list[str]] = []
     stack = list(listfile.body)
     while stack:
         node = stack.pop()
         if isinstance(node, Command):
             continue
         stack += [inner for part in node.parts for inner in part.body]
+        if node.name == "foreach":
+            loops.append([re.sub(r"[${}]", "", argument.text) for argument in node.parts[0].head.arguments])
         for part in node.parts if node.name == "if" else ():
             words = [re.sub(r"[${}]", "", argument.text) for argument in part.head.arguments]
             for left, operator, right in zip(words, words[1:], words[2:], strict=False):
                 if operator.endswith(("EQUAL", "LESS", "GREATER")) and entry_images(right, catalog):
                     found.setdefault(left, right)
+    for variable, *lists in (words for words in loops if words and words[0] in found):
+        found.update({name: found[variable] for name in lists if name not in found})
     return found
 
 
