@@ -54,7 +54,9 @@ _NESTING = 60  # blocks inside each other; beyond that control is not followed
 class Recorder:
     """Is told of every place that may be a gate, with what is known there; says nothing of what it does not take up."""
 
-    predicates: frozenset[str]  # functions whose truth some condition asks for: a gate there, not where they return it
+    def is_predicate(self, function: str) -> bool:
+        """Whether some condition asks for the truth of a function: it is a gate there, not where it is returned."""
+        return False
 
     def branch(
         self, branch: Branch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
@@ -221,10 +223,9 @@ class Interpreter:
     def _as_flag(self, statement: Assign, value: Value) -> Value:
         """A truth kept in a local name remembers where it was decided."""
         expr = statement.value
-        asked = self.recorder.predicates if self.recorder else frozenset()
         if (
             expr is None
-            or not (is_boolean(expr) or expr.name in asked)
+            or not (is_boolean(expr) or (self.recorder is not None and self.recorder.is_predicate(expr.name)))
             or not value.basis.arch
             or "." in statement.targets[0]
         ):
@@ -289,7 +290,7 @@ class Interpreter:
     def _lambda(self, call: Expr) -> None:
         inner = Interpreter(self.evaluator, self.path, self.function, self.depth, self.recorder, dict(self.env))
         inner.nesting, inner.live, inner.types = self.nesting + 1, self.live, self.types
-        inner.is_asked = self.recorder is not None and call.scope in self.recorder.predicates
+        inner.is_asked = self.recorder is not None and self.recorder.is_predicate(call.scope)
         inner.run(call.body or ())
 
     # control

@@ -296,7 +296,6 @@ class _MemberRecorder(Recorder):
 
     evaluator: Evaluator
     found: dict[str, Value | None]
-    predicates: frozenset[str] = frozenset()
 
     def assigned(self, assign: Assign, scope: Scope, live: ConditionResult) -> None:
         if assign.value is None or assign.declared or len(assign.targets) != 1:

@@ -75,7 +75,10 @@ class GateRecorder(Recorder):
     asked_for: dict[int, Value] = field(default_factory=dict)  # shared memory, by where the limit is raised
     counts: list[tuple[str, int, Truth]] = field(default_factory=list)  # where a function passes any launch attribute
 
-    # what the walk tells
+    # what the walk tells, and asks
+
+    def is_predicate(self, function: str) -> bool:
+        return function in self.predicates
 
     def branch(
         self, branch: Branch, conditions: tuple[ConditionResult, ...], scope: Scope, live: ConditionResult
