@@ -29,6 +29,7 @@ def _any(_: Source) -> bool:
 
 
 def _may_hold_cuda(source: Source) -> bool:
+    """Whether Python may hold kernels in its texts, as its front end asks first; C++ is always looked at."""
     return not source.path.endswith(".py") or kinds.CUDA_IN_TEXT in source.data
 
 

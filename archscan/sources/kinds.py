@@ -67,7 +67,6 @@ _MAY_BUILD = re.compile(
     r"|meson|^configure$|^(?:pixi|uv)\.toml$|^tox|env"
 )
 _CMAKE_TEMPLATE = re.compile(r"(?:[^.]|\.(?!(?:h|hh|hpp|hxx|c|cc|cpp|cxx|py|pc|rc|json|xml|txt)\.))*\.cmake\.in")
-BUILD_FILE = re.compile("|".join(pattern.pattern for _, pattern in BUILD_KINDS), re.IGNORECASE)
 # Hidden directories that hold files of builds
 BUILD_DIRECTORIES = frozenset({".github", ".circleci", ".buildkite", ".azure-pipelines", ".ci", ".gitlab", ".kokoro"})
 
@@ -102,7 +101,12 @@ LINKED_SUFFIXES = (
 
 def may_be_cuda(path: str) -> bool:
     """Whether a file is C++ by its name, may be, or may hold such in its texts."""
-    return path.endswith((*CUDA_SUFFIXES, ".py")) or is_cuda_template(path) or "." not in path.rpartition("/")[2]
+    return path.endswith((*CUDA_SUFFIXES, ".py")) or is_cuda_template(path) or is_bare(path)
+
+
+def is_bare(path: str) -> bool:
+    """Whether a file has no suffix, as the headers of <cuda/std/…> do."""
+    return "." not in path.rpartition("/")[2]
 
 
 def is_cuda_template(path: str) -> bool:

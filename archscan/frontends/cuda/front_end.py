@@ -21,7 +21,7 @@ from archscan.frontends.protocol import Context
 from archscan.frontends.suppressions import suppressions
 from archscan.model.facts import FileFacts, Origin, Source, Suppression, Undecided
 from archscan.model.reads import Question, Reads
-from archscan.sources.kinds import is_cuda_template, may_be_cuda
+from archscan.sources.kinds import is_bare, is_cuda_template, may_be_cuda
 
 _LOOKED_AT = 4096  # bytes of a file without a suffix: licences come first
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(?:pragma|include|ifndef|if|define)\b", re.M)
@@ -87,7 +87,7 @@ class CudaFrontEnd:
         if source.path.endswith(".py"):
             return _python_index(source, context)
         brief = _is_brief(source, context)
-        if _is_bare(source.path) and not _is_header(source.data):
+        if is_bare(source.path) and not _is_header(source.data):
             return None
         template = is_cuda_template(source.path)
         directives = directive_index(source.data, _tools(ContextKey(context)).compiler, brief, template)
@@ -168,11 +168,6 @@ class CudaFrontEnd:
             case ("place", name):
                 return host.callables.places.get(name)
         return host.said(question)
-
-
-def _is_bare(path: str) -> bool:
-    """Whether the file has no suffix, as the headers of <cuda/std/…> do."""
-    return "." not in path.rpartition("/")[2]
 
 
 def _is_header(data: bytes) -> bool:
