@@ -71,3 +71,37 @@ def copy(x):
 )
 def test_finds_what_a_case_or_window_leaves_out(tmp_path, source, target, wanted):
     assert lines(tmp_path, source, target) == wanted
+
+
+def told(tmp_path, source: str) -> list[tuple[object, ...]]:
+    """What the arms of the only gate are, without what is written in them."""
+    file = tmp_path / "module.py"
+    file.write_text("import torch\n" + textwrap.dedent(source))
+    (gate,) = scan([str(file)], CATALOG, ScanSettings(use_cache=False)).files[0].gates
+    return [(a.own, a.truth, a.assumed, a.unknowns, a.assumes, a.is_else, a.effect.does) for a in gate.arms]
+
+
+def test_cases_are_told_like_the_arms_of_an_if(tmp_path) -> None:
+    cases = """
+    def pick(on):
+        match torch.cuda.get_device_capability()[0]:
+            case 9 if on:
+                return fast()
+            case 10:
+                return faster()
+            case _:
+                raise ValueError("no")
+    """
+    chain = """
+    def pick(on):
+        major = torch.cuda.get_device_capability()[0]
+        if major == 9 and on:
+            return fast()
+        elif major == 10:
+            return faster()
+        else:
+            raise ValueError("no")
+    """
+    one, other = told(tmp_path, cases), told(tmp_path, chain)
+    assert one == other
+    assert [arm[4] for arm in one] == [("on",), (), ("on",)]

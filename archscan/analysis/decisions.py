@@ -1,14 +1,17 @@
 """Makes gates of decisions: the one place where a front end's arms, and what surrounds them, become a `Gate`.
 
-A decision is arms that were evaluated in their order, what a target gets that takes none of them (`Rest`), and what
-stands around (`About`). A list is a decision with one arm: who is in it.
+A decision is arms that were evaluated in their order (`ladders` says which statements are one, `in_order` who takes
+each), what a target gets that takes none of them (`Rest`), and what stands around (`About`). A list is a decision
+with one arm: who is in it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from archscan.model.condition import Cond, both, without
 from archscan.model.gate import (
     NOTHING,
     Arm,
@@ -24,6 +27,10 @@ from archscan.model.gate import (
     Scope,
 )
 from archscan.model.truth import Truth
+
+_Item = TypeVar("_Item")
+_Statement = TypeVar("_Statement")
+_Rung = TypeVar("_Rung")
 
 TAKEN_FOR_GRANTED = ("CUDA, not ROCm", "toolkit and libraries new enough", "environment variables unset")
 
@@ -51,6 +58,34 @@ class About:
     names_arch: bool = True
     assumptions: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
+
+
+def ladders(
+    block: Iterable[_Statement], rung: Callable[[_Statement], _Rung | None], is_last: Callable[[_Rung], bool]
+) -> Iterator[_Statement | list[_Rung]]:
+    """The statements of a block, rungs next to each other as one ladder, up to the last: their arms are one decision.
+
+    `rung` gives a statement as it stands in a ladder, None where it is none; it is asked as the walk gets there.
+    """
+    ladder: list[_Rung] = []
+    for statement in block:
+        found = rung(statement)
+        if found is not None:
+            ladder.append(found)
+        if ladder and (found is None or is_last(found)):
+            yield ladder
+            ladder = []
+        if found is None:
+            yield statement
+    if ladder:
+        yield ladder
+
+
+def in_order(reach: Cond, owns: Iterable[Cond]) -> Iterator[Cond]:
+    """When each arm of a decision is taken that is come to on `reach`: its own condition holds, and none above does."""
+    for own in owns:
+        yield both(reach, own)
+        reach = without(reach, own)
 
 
 def decided(path: str, layer: Layer, kind: Kind, place: Place, arms: tuple[Arm, ...], rest: Rest, about: About) -> Gate:
@@ -92,9 +127,6 @@ def serving(place: Place, condition: str, own: Truth, truth: Truth | None = None
     truth = own if truth is None else truth
     work = Effect(Does.WORK, place.line)
     return Arm(place, condition, own, truth, truth if assumed is None else assumed, work)
-
-
-_Item = TypeVar("_Item")
 
 
 def _once(items: tuple[_Item, ...]) -> tuple[_Item, ...]:

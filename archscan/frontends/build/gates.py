@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from archscan.analysis.decisions import About, Rest, decided, listed, serving
+from archscan.analysis.decisions import About, Rest, decided, in_order, listed, serving
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.archgates import notes, refusal
@@ -23,7 +23,6 @@ from archscan.frontends.build.places import comments_at, line_at, place_of
 from archscan.frontends.build.syntax import Block, Command, Listfile, Node, Part
 from archscan.frontends.build.traced import written as traced
 from archscan.frontends.build.values import Origin
-from archscan.model.condition import without
 from archscan.model.gate import NOTHING, Arm, Does, Effect, FeatureUse, Gate, Kind, Layer, Place, Related, Role
 from archscan.model.target import Target
 from archscan.model.truth import Truth
@@ -501,9 +500,7 @@ def _arm(evaluated: Evaluated, part: Part, number: int, effect: Effect, seen: di
     for target, answers in seen.items():
         answer, earlier = answers[number], [a.value for a in answers[:number]]
         own[target] = answer.value
-        taken = answer.when
-        for other in answers[:number]:
-            taken = without(taken, other.when)
+        taken = tuple(in_order(1, (one.when for one in answers)))[number]
         if taken == 0:
             continue
         truth[target] = True if taken == 1 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from archscan.analysis.decisions import in_order, ladders
 from archscan.frontends.cuda.host.evaluation import Evaluator, chosen, is_boolean
 from archscan.frontends.cuda.host.naming_conventions import convention_of, is_of_version
 from archscan.frontends.cuda.host.out_parameters import ATTRIBUTE, filled, only, pointee
@@ -46,7 +47,7 @@ from archscan.frontends.cuda.host.values import (
     operate,
     unknown,
 )
-from archscan.model.condition import Cond, both, either, surely, without
+from archscan.model.condition import EVERY, Cond, both, surely
 
 _NESTING = 60  # blocks inside each other; beyond that control is not followed
 
@@ -119,34 +120,14 @@ class Interpreter:
         if self.nesting > _NESTING:
             return
         self.nesting += 1
-        for statement in self._ladders(block):
-            self.step(statement)
+        for step in ladders(block, self._rung, _has_else):
+            self.step(_as_one(step) if isinstance(step, list) else step)
         self.nesting -= 1
 
-    def _ladders(self, block: Block) -> Iterator[Statement]:
-        """The statements, with runs of `if (c) return` that ask for the architecture joined to one ladder."""
-        pending: Branch | None = None
-        for statement in block:
-            branch = self._rung(statement)
-            if branch is None or not self._leaves(branch):
-                if pending:
-                    yield pending
-                pending = None
-                yield statement
-            elif pending:
-                pending = replace(pending, options=pending.options + branch.options, rest=branch.rest)
-            else:
-                pending = branch
-            if pending and pending.options[-1].condition is None:
-                yield pending
-                pending = None
-        if pending:
-            yield pending
-
     def _rung(self, statement: Statement) -> Branch | None:
-        """A statement as a part of a ladder: a branch, or one under an #if, which it asks for too."""
+        """A statement as a part of a ladder: `if (c) return`, alone or under an #if, which it asks for too."""
         if isinstance(statement, Branch):
-            return statement
+            return statement if self._leaves(statement) else None
         if not isinstance(statement, Directive) or len(statement.options) != 1:
             return None
         guard, body = statement.options[0]
@@ -154,7 +135,8 @@ class Interpreter:
             return None
         branch = body[0]
         options = tuple(replace(o, condition=conjunction(guard, o.condition)) for o in branch.options if o.condition)
-        return replace(branch, options=options) if len(options) == len(branch.options) else None
+        joined = replace(branch, options=options)
+        return joined if len(options) == len(branch.options) and self._leaves(joined) else None
 
     def _leaves(self, branch: Branch) -> bool:
         """Whether every arm leaves the function and every condition asks for the architecture."""
@@ -465,6 +447,15 @@ _End = tuple[
 ]  # of an arm: its condition, where control comes out, what names hold
 
 
+def _has_else(rung: Branch) -> bool:
+    return rung.options[-1].condition is None
+
+
+def _as_one(ladder: list[Branch]) -> Branch:
+    """The rungs of a ladder as one branch."""
+    return replace(ladder[0], options=tuple(o for rung in ladder for o in rung.options), rest=ladder[-1].rest)
+
+
 def _not_taken(condition: ConditionResult) -> ConditionResult:
     """Where control goes past an arm: only what surely takes it is kept out."""
     return ~ConditionResult(condition.when, condition.among)
@@ -508,12 +499,10 @@ def returned(
     flow = Interpreter(evaluator, defined.path, function, scope.depth + 1, None, env, types=types or {})
     flow.run(function.body)
     cases: list[tuple[Payload, Cond]] = []
-    taken: Cond = 0
     basis = Provenance()
-    for live, value in flow.returns:
-        here = without(live.when, taken)
+    reached = in_order(EVERY, [live.when for live, _ in flow.returns])
+    for (live, value), here in zip(flow.returns, reached, strict=True):
         cases += [(p, both(m, here)) for p, m in value.cases]
-        taken = either(taken, here)
         basis = basis | value.basis | (NO_BASIS if isinstance(here, int) else live.basis)
     arch = basis.arch or any(live.reached != live.among for live, _ in flow.returns if live.reached)
     compiled = basis.compiled or any(live.basis.compiled for live, _ in flow.returns)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from archscan.analysis.decisions import About, Rest, decided
+from archscan.analysis.decisions import About, Rest, decided, in_order
 from archscan.frontends.cuda.host.reach import Inventory
 from archscan.frontends.cuda.inventory import Named
 from archscan.frontends.cuda.lines import Lines
@@ -31,7 +31,7 @@ from archscan.frontends.cuda.preprocessor.tokens import names_in
 from archscan.frontends.cuda.preprocessor.units import Context
 from archscan.frontends.cuda.preprocessor.walk import ArmTruth, ChainTruth, MacroEnvironment, Stop, Walk, weaker
 from archscan.frontends.cuda.presence import PresenceMap
-from archscan.model.condition import Cond, Reading, both, either, possibly, readings, truth, without
+from archscan.model.condition import Cond, Reading, possibly, readings, truth, without
 from archscan.model.facts import Undecided
 from archscan.model.gate import (
     Arm,
@@ -270,13 +270,9 @@ class _Maker:
         everything = self.evaluator.everything
         conditions = [query(arm.text) or "1" for arm in call.arms]
         owns = [self.evaluator.answer(condition, self.environment.lookup).when for condition in conditions]
-        whens: list[Cond] = []
-        earlier: Cond = 0
-        for own in owns:
-            whens.append(without(both(point.live, own), earlier))
-            earlier = either(earlier, own)
+        told = self._readings(in_order(point.live, owns))
         arms: list[Arm] = []
-        for arm, condition, own, reading in zip(call.arms, conditions, owns, self._readings(whens), strict=True):
+        for arm, condition, own, reading in zip(call.arms, conditions, owns, told, strict=True):
             body = body_facts(lines.place(arm.body_start, arm.body_end), lines, self.recogniser, self._is_own)
             arms.append(
                 Arm(

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 _MOST_RELATED = 12
 
+Part = tuple[Node | None, Node, Node]
+"""What is an arm: its condition (None of an else), its block, and the statement around them."""
+
 
 def is_gate(scan: GateCollector, answers: list[Answer], conditions: list[Node | None], frame: Frame) -> bool:
     """Whether some answer differs between targets, or hangs on one in a way that no caller can settle."""
@@ -111,28 +114,23 @@ def _left_to_callers(scan: GateCollector, condition: Node, frame: Frame) -> bool
 
 
 def arms_of(
-    scan: GateCollector, parts: list[tuple[Node | None, Node, Node]], answers: list[Answer], reach: Answer, frame: Frame
+    scan: GateCollector, parts: list[Part], answers: list[Answer], reach: Answer, frame: Frame
 ) -> tuple[Arm, ...]:
+    """The arms of a decision in their order: who takes each is who meets its condition and took none above it."""
     arms: list[Arm] = []
     left = reach
-    for (condition, block, statement), own in zip(parts, answers, strict=True):
+    for (condition, block, _), own in zip(parts, answers, strict=True):
         effective = left & (own if own.arch or own.switches else met(scan.interpreter, own, condition or block))
         if condition is None:  # earlier arms that ask for something else are taken as not taken
             effective = replace(effective, assumed=left.assumed)
-        arms.append(arm_of(scan, condition, block, statement, own, effective, frame))
+        arms.append(arm_of(scan, condition, block, own, effective, frame))
         if condition is not None:
             left = left & passed(scan.interpreter, own, condition)
     return tuple(arms)
 
 
 def arm_of(
-    scan: GateCollector,
-    condition: Node | None,
-    block: Node,
-    statement: Node,
-    own: Answer,
-    effective: Answer,
-    frame: Frame,
+    scan: GateCollector, condition: Node | None, block: Node, own: Answer, effective: Answer, frame: Frame
 ) -> Arm:
     spot = condition if condition is not None else block
     if condition is not None and own.arch:
@@ -241,9 +239,7 @@ def _cuts_text(scan: GateCollector, spot: Node, frame: Frame) -> bool:
     return False
 
 
-def arm_notes(
-    scan: GateCollector, parts: list[tuple[Node | None, Node, Node]], path: list[Node], frame: Frame
-) -> tuple[tuple[str, str], ...]:
+def arm_notes(scan: GateCollector, parts: list[Part], path: list[Node], frame: Frame) -> tuple[tuple[str, str], ...]:
     """Compiled images named beside an arm, and the shared memory of the tile it returns."""
     function = next((n for n in reversed(path) if n.type == "function_definition"), None)
     found: list[tuple[str, str]] = []

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.frontends.python.gates.arms import arm_of, gate_of, has_suffix, is_gate, renames, varies
+from archscan.frontends.python.gates.arms import arm_of, arms_of, gate_of, has_suffix, is_gate, renames, varies
 from archscan.frontends.python.gates.definitions import at_definition, named_list
 from archscan.frontends.python.gates.effects import after, asserted, caught, effect_of, is_log
 from archscan.frontends.python.gates.reach import reach_of
-from archscan.frontends.python.interpreter.conditions import answer, answer_of, conjunct_of, focus, met, passed
+from archscan.frontends.python.interpreter.conditions import answer, answer_of, conjunct_of, focus
 from archscan.frontends.python.interpreter.replay import names_in
 from archscan.frontends.python.interpreter.values import Assumed, Unknown, Value, depends
 from archscan.frontends.python.source.syntax import arguments, inner, line_of, oneline, operands, statements, text, walk
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.triggers import occurrences
-from archscan.model.gate import Arm, Does, Effect, Kind, Related
+from archscan.model.gate import Does, Effect, Kind, Related
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates.collector import GateCollector
@@ -52,17 +52,15 @@ def visit_conditional(scan: GateCollector, path: list[Node]) -> None:
         return
     related, environment = scan.interpreter.places, scan.interpreter.environment
     reach = reach_of(scan, path[: outer + 2]) & has_suffix(scan, [*results], frame)
-    arms: list[Arm] = []
-    left = reach
-    for (condition, value), own in zip(arms_nodes, answers, strict=True):
-        effective = left & met(scan.interpreter, own, condition)
-        arm = arm_of(scan, condition, value, node, own, effective, frame)
-        arms.append(replace(arm, effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120))))
-        left = left & passed(scan.interpreter, own, condition)
+    made = arms_of(scan, [(c, v, node) for c, v in arms_nodes], answers, reach, frame)
+    arms = tuple(
+        replace(arm, effect=Effect(Does.ASSIGNS, line_of(value), None, oneline(value, 120)))
+        for arm, (_, value) in zip(made, arms_nodes, strict=True)
+    )
     first = next(i for i, a in enumerate(answers) if a.arch)
     spot = focus(scan.interpreter, arms_nodes[first][0], frame)
     rest = Effect(Does.ASSIGNS, line_of(last), None, oneline(last, 120), environment)
-    gate = gate_of(scan, Kind.CONDITIONAL_EXPRESSION, spot, tuple(arms), rest, related, reach, path, frame)
+    gate = gate_of(scan, Kind.CONDITIONAL_EXPRESSION, spot, arms, rest, related, reach, path, frame)
     asked = conjunct_of(arms_nodes[first][0], spot)
     named = named_list(asked, frame, scan.interpreter) if len(arms) == 1 else None
     scan.add(gate if named is None else at_definition(gate, named, spot))
@@ -92,7 +90,7 @@ def visit_while(scan: GateCollector, path: list[Node]) -> None:
         return
     related = scan.interpreter.places
     reach = reach_of(scan, path)
-    arm = arm_of(scan, condition, body, node, own, reach & own, frame)
+    arm = arm_of(scan, condition, body, own, reach & own, frame)
     block = path[-3] if len(path) > 2 else node
     behind = after(node, statements(block)) if block.type in ("block", "module") else []
     spot = focus(scan.interpreter, condition, frame)
@@ -111,7 +109,7 @@ def visit_assert(scan: GateCollector, path: list[Node]) -> None:
         return
     related = scan.interpreter.places
     reach = reach_of(scan, path)
-    arm = arm_of(scan, condition, node, node, own, reach & own, frame)
+    arm = arm_of(scan, condition, node, own, reach & own, frame)
     arm = replace(arm, effect=Effect(Does.WORK, line_of(node)), body=None, calls=())
     spot = focus(scan.interpreter, condition, frame)
     scan.add(gate_of(scan, Kind.CHECK, spot, (arm,), asserted(node), related, reach, path, frame))
@@ -140,7 +138,7 @@ def _return_gate(scan: GateCollector, path: list[Node], last: bool = False) -> N
         scan.definitions.append((function, lambda: _return_gate(scan, path, True)))
         return
     reach = reach_of(scan, path)
-    arm = arm_of(scan, value, value, node, own, reach & own, frame)
+    arm = arm_of(scan, value, value, own, reach & own, frame)
     arm = replace(arm, effect=Effect(Does.RETURNS, line_of(node), None, "True"), body=None)
     rest = Effect(Does.REFUSES, line_of(node), None, "False")
     spot = focus(scan.interpreter, value, frame)
@@ -218,7 +216,7 @@ def _flag_gate(scan: GateCollector, path: list[Node], value: Value, related: tup
     if not own.varies:
         return
     reach = reach_of(scan, path)
-    arm = arm_of(scan, right, right, node, own, reach & own, frame)
+    arm = arm_of(scan, right, right, own, reach & own, frame)
     named = child(node, "left")
     meant = scan.features(text(named), node) if named is not None else ()
     features = tuple(dict.fromkeys((*arm.features, *meant)))
@@ -267,7 +265,7 @@ def simple(
         return
     related = scan.interpreter.places
     reach = reach_of(scan, path)
-    arm = replace(arm_of(scan, condition, condition, condition, own, reach & own, frame), effect=does, body=None)
+    arm = replace(arm_of(scan, condition, condition, own, reach & own, frame), effect=does, body=None)
     spot = focus(scan.interpreter, condition, frame)
     gate = gate_of(scan, kind, spot, (arm,), rest, related, reach, path, frame)
     scan.add(replace(gate, extra=(*gate.extra, *notes)) if notes else gate)

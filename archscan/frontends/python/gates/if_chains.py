@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, Rest
+from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, Rest, ladders
 from archscan.frontends.python.gates.arms import (
+    Part,
     arm_notes,
     arm_of,
     arms_of,
@@ -72,17 +73,15 @@ def visit_if(scan: GateCollector, path: list[Node]) -> None:
 def _ladder(scan: GateCollector, statement: Node, path: list[Node]) -> list[Node]:
     """Consecutive ifs that each return something of their own: one ladder."""
     block = path[-3] if len(path) > 2 else statement
-    siblings = statements(block) if block.type in ("block", "module") else [statement]
-    index = next((i for i, s in enumerate(siblings) if s == statement), 0)
-    if not siblings or not _is_rung(statement):
+    if block.type not in ("block", "module") or not _is_rung(statement):
         return [statement]
-    first = last = index
     frame = scan.frame(path)
-    while first > 0 and _is_rung(siblings[first - 1]) and _asks(scan, siblings[first - 1], frame):
-        first -= 1
-    while last + 1 < len(siblings) and _is_rung(siblings[last + 1]) and _asks(scan, siblings[last + 1], frame):
-        last += 1
-    return siblings[first : last + 1]
+
+    def rung(one: Node) -> Node | None:
+        return one if one == statement or (_is_rung(one) and _asks(scan, one, frame)) else None
+
+    found = ladders(statements(block), rung, lambda _: False)  # one with an else is no rung
+    return next(ladder for ladder in found if isinstance(ladder, list) and statement in ladder)
 
 
 def _asks(scan: GateCollector, statement: Node, frame: Frame) -> bool:
@@ -104,7 +103,7 @@ def _if_gate(scan: GateCollector, ladder: list[Node], path: list[Node], last: bo
     scan.traced()
     frame = scan.frame(path)
     answers: list[Answer] = []
-    parts: list[tuple[Node | None, Node, Node]] = []
+    parts: list[Part] = []
     for statement in ladder:
         answers += arm_answers(scan.interpreter, statement, frame)
         parts += [(condition, block, statement) for condition, block in if_arms(statement)]
@@ -187,16 +186,9 @@ def _is_other_way(scan: GateCollector, condition: Node | None, frame: Frame, doe
     return any(names_targets(value, scan) or names_targets((value,), scan) for value in values)
 
 
-def _what_follows(
-    scan: GateCollector,
-    part: tuple[Node | None, Node, Node],
-    behind: list[Node],
-    own: Answer,
-    reach: Answer,
-    frame: Frame,
-) -> Arm:
+def _what_follows(scan: GateCollector, part: Part, behind: list[Node], own: Answer, reach: Answer, frame: Frame) -> Arm:
     """What follows an if as the arm of those that it does not take."""
-    arm = arm_of(scan, part[0], behind[-1], part[2], ~own, reach & ~own, frame)
+    arm = arm_of(scan, part[0], behind[-1], ~own, reach & ~own, frame)
     asked = inner(part[0]) if part[0] is not None else behind[0]
     shown = oneline(operands(asked)[0]) if asked.type == "not_operator" else f"not ({oneline(asked)})"
     return replace(arm, condition=shown, effect=effect_of(behind))
@@ -261,7 +253,7 @@ def _served_beside(scan: GateCollector, ladder: list[Node], path: list[Node], an
     return served
 
 
-def _served_before(scan: GateCollector, parts: list[tuple[Node | None, Node, Node]], frame: Frame) -> int:
+def _served_before(scan: GateCollector, parts: list[Part], frame: Frame) -> int:
     """The lanes on which a name already has the value that the only arm would give it."""
     body = statements(parts[0][1]) if len(parts) == 1 else []
     assignment = body[0].named_children[0] if len(body) == 1 and body[0].named_children else None

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.analysis.decisions import TAKEN_FOR_GRANTED, About, Rest
-from archscan.frontends.python.gates.arms import arm_of, made, traced, words_near
+from archscan.frontends.python.gates.arms import Part, arms_of, made, traced, words_near
 from archscan.frontends.python.gates.effects import after, effect_of
 from archscan.frontends.python.gates.reach import reach_of
-from archscan.frontends.python.interpreter.conditions import Answer, always, answer_of, met, passed
+from archscan.frontends.python.interpreter.conditions import Answer, always, answer_of
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.matching import case_truths, takes_all
 from archscan.frontends.python.source.blocks import ends, scope_of
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import statements
-from archscan.model.gate import NOTHING, Arm, Effect, Kind
+from archscan.model.gate import NOTHING, Effect, Kind
 
 if TYPE_CHECKING:
     from archscan.frontends.python.gates.collector import GateCollector
@@ -32,13 +32,11 @@ def visit_match(scan: GateCollector, path: list[Node]) -> None:
         return
     scan.traced()
     frame = scan.frame(path)
-    found = list(case_truths(scan.interpreter, statement, frame))
-    cases = [case for case, _, _ in found]
-    answers = [answer_of(scan.interpreter, truth, case) for case, _, truth in found]
+    parts, answers = _cases(scan, statement, frame)
     if not any(a.arch and a.varies for a in answers):
         return
     reach = reach_of(scan, path)
-    arms = _arms(scan, cases, answers, reach, frame)
+    arms = arms_of(scan, parts, answers, reach, frame)
     first = next(i for i, a in enumerate(answers) if a.arch)
     about = About(
         scope=scope_of(path),
@@ -47,31 +45,29 @@ def visit_match(scan: GateCollector, path: list[Node]) -> None:
         near=words_near(scan, statement, path),
         assumptions=TAKEN_FOR_GRANTED,
     )
-    gate = made(scan, Kind.IF, path[-1], arms, Rest(_rest(path, cases)), about)
+    gate = made(scan, Kind.IF, path[-1], arms, Rest(_rest(path, [block for _, block, _ in parts])), about)
     scan.add(replace(gate, place=arms[first].place))
 
 
-def _arms(
-    scan: GateCollector, cases: list[Node], answers: list[Answer], reach: Answer, frame: Frame
-) -> tuple[Arm, ...]:
-    arms: list[Arm] = []
-    left, earlier = reach, always(scan.interpreter)
-    for case, own in zip(cases, answers, strict=True):
-        block, pattern = child(case, "consequence"), next(c for c in case.named_children if c.type == "case_pattern")
-        if block is None:
-            continue
+def _cases(scan: GateCollector, statement: Node, frame: Frame) -> tuple[list[Part], list[Answer]]:
+    """The cases as arms of an if statement, with their own answers: the one that takes everything is the else."""
+    parts: list[Part] = []
+    answers: list[Answer] = []
+    earlier = always(scan.interpreter)
+    for case, block, truth in case_truths(scan.interpreter, statement, frame):
+        pattern = next(c for c in case.named_children if c.type == "case_pattern")
         if takes_all(pattern) and child(case, "guard") is None:
-            arms.append(arm_of(scan, None, block, case, earlier, left, frame))
-            break
-        arms.append(arm_of(scan, pattern, block, case, own, left & met(scan.interpreter, own, pattern), frame))
-        left, earlier = left & passed(scan.interpreter, own, pattern), earlier & ~own
-    return tuple(arms)
+            return [*parts, (None, block, case)], [*answers, earlier]
+        own = answer_of(scan.interpreter, truth, case)
+        parts.append((pattern, block, case))
+        answers.append(own)
+        earlier = earlier & ~own
+    return parts, answers
 
 
-def _rest(path: list[Node], cases: list[Node]) -> Effect:
+def _rest(path: list[Node], blocks: list[Node]) -> Effect:
     """What follows the statement where every case leaves."""
     statement, around = path[-2], path[-3] if len(path) > 2 else path[-2]
-    blocks = [block for case in cases if (block := child(case, "consequence")) is not None]
     if around.type in ("block", "module") and all(map(ends, blocks)):
         return effect_of(after(statement, statements(around)))
     return NOTHING
