@@ -13,11 +13,14 @@ from dataclasses import replace
 import pytest
 
 from archscan.catalog import load
+from archscan.catalog.names import names
+from archscan.frontends.build import flags
 from archscan.frontends.build.flags import code_makes_flags, makes_flags
 from archscan.frontends.build.python import evaluated, read_python
 from archscan.frontends.build.python.values import Either
 from archscan.frontends.build.readers import read
 from archscan.frontends.build.reading import Given
+from archscan.frontends.build.request import is_arch_name
 from archscan.frontends.build.scripts import ScriptsFrontEnd
 from archscan.frontends.protocol import Context
 from archscan.model.facts import FileFacts, Source
@@ -570,6 +573,27 @@ def test_an_option_arch_is_a_list_where_a_compiler_is_given_it(command: str, bui
     found = facts(".github/workflows/ci.yml", workflow)
     assert loading(".github/workflows/ci.yml", workflow) == ({6: newer_than(90)} if builds else {})
     assert bool(found.undecided) is not builds  # what is not understood is said
+
+
+@pytest.mark.parametrize("compiler", names()["compilers"])
+def test_every_compiler_of_the_vocabulary_is_one(compiler: str) -> None:
+    assert loading("build.sh", f"/opt/bin/{compiler} --arch=sm_90 k.cu\n") == {1: newer_than(90)}
+    assert loading("build.sh", f"/opt/bin/my{compiler} --arch=sm_90 k.cu\n") == {}
+
+
+@pytest.mark.parametrize("name", [*names()["lists"], *names()["single"], *names()["environment"]])
+def test_a_variable_with_a_name_of_the_vocabulary_is_one_for_architectures(name: str) -> None:
+    spelled = {form: is_arch_name(form.upper()) for form in (name, f"my_{name}", f"{name}_wanted", f"x{name}x")}
+    assert spelled == {**dict.fromkeys(spelled, True), f"x{name}x": name in names()["environment"]}
+
+
+def test_the_filter_of_flags_finds_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"x = ['-DMY_{name.upper()}=90']\n" for name in (*names()["settings"], "size", "mssm")]
+    filtered = [makes_flags(text.encode()) for text in texts]
+    assert filtered == [True] * (len(texts) - 2) + [False] * 2
+    pattern, _ = flags._flags()
+    monkeypatch.setattr(flags, "_flags", lambda: (pattern, (b"x",)))  # every line is looked at
+    assert [makes_flags(text.encode()) for text in texts] == filtered
 
 
 ROUNDS = """\

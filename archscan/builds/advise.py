@@ -10,7 +10,7 @@ from archscan.builds.collect import Collected
 from archscan.builds.model import Advice, Build
 from archscan.catalog.recognise import Recogniser
 from archscan.catalog.types import Catalog
-from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.build.request import is_arch_name
 from archscan.model.facts import Source
 from archscan.model.target import Selection, Target
 
@@ -88,7 +88,7 @@ def _variables(
 ) -> list[_Variable]:
     """What can be set so that builds make the target, the one that reaches most first; torch's own is not tried."""
     names = {"CMAKE_CUDA_ARCHITECTURES": next((b.path for b in lacking if b.reads == "cmake"), ""), **found.settable}
-    names |= {n: b.path for b in lacking for n in b.unknowns if re.fullmatch(r"\w+", n) and ARCH_NAME.search(n)}
+    names |= {n: b.path for b in lacking for n in b.unknowns if re.fullmatch(r"\w+", n) and is_arch_name(n)}
     wanted = {(b.name, b.path) for b in lacking if not b.path.endswith("Presets.json")}
     tried: list[_Variable] = []
     for name, path in [(n, p) for n, p in names.items() if p and n != "TORCH_CUDA_ARCH_LIST"][:_MOST_TRIED]:

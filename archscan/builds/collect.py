@@ -18,7 +18,14 @@ from archscan.frontends.build.python.lists import NUMBER_LEFT_OPEN
 from archscan.frontends.build.python.values import Items, Unknown, strings
 from archscan.frontends.build.readers import read
 from archscan.frontends.build.reading import Given, finished, mentions, of_flags
-from archscan.frontends.build.request import ARCH_NAME, Request, default_architecture, inputs_of, settable, spellings_of
+from archscan.frontends.build.request import (
+    Request,
+    default_architecture,
+    inputs_of,
+    is_arch_name,
+    settable,
+    spellings_of,
+)
 from archscan.frontends.build.syntax import Listfile, parse
 from archscan.frontends.build.traced import because, shown, written
 from archscan.model.facts import Source
@@ -110,7 +117,7 @@ def _of_python(source: Source, given: Given, found: Collected) -> None:
         return
     script = python.evaluated(source.data, tree, given)
     lists = finished(python.lists_of(script))
-    asked = (name for name in script.environment.values() if ARCH_NAME.search(name))
+    asked = (name for name in script.environment.values() if is_arch_name(name))
     found.settable |= dict.fromkeys(asked, source.path) | found.settable
     named = [one for one in lists if _is_torch_list(one)]
     told: set[int] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType
@@ -16,6 +17,7 @@ SECTIONS = (
     "capability", "phrases", "parts", "beside", "numbered", "getters", "software", "versioned", "about", "attributes",
     "chips", "asks", "places", "answers", "comparisons",
     "holders", "owners", "halves", "unlike", "requires", "memory", "searched",
+    "lists", "single", "makers", "environment", "settings", "compilers",
 )  # fmt: skip
 _PAIRS = ("phrases", "comparisons")
 
@@ -52,7 +54,7 @@ def names() -> Words:
 @cache
 def one_of(*sections: str) -> str:
     """The part of a pattern that stands for a word of some sections, longer ones first."""
-    words = {word for section in sections for word in names()[section]}
+    words = {re.escape(word) for section in sections for word in names()[section]}
     return "|".join(sorted(words, key=lambda word: (-len(word), word)))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from archscan.catalog.toolkits import sms_of
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.images import Image, entry_images, loaded_by
-from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.build.request import is_arch_name
 from archscan.frontends.build.traced import HOLE, Text, because, conditions, cut, readable, shown
 from archscan.model.target import Target
 
@@ -120,7 +120,7 @@ def consumer_of(name: str) -> str:
 def named_list(name: str, value: Text, catalog: Catalog, release: str = "", environment: str = "") -> ArchList | None:
     """The list that a variable is given; None where its name or value is that of something else."""
     consumer = consumer_of(name)
-    if consumer == ANY and not ARCH_NAME.search(name):
+    if consumer == ANY and not is_arch_name(name):
         return None
     whole = shown(value)
     tokens = [(m.start(), m.end()) for m in re.finditer(r"[^;,\s\"']+", whole)]

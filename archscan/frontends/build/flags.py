@@ -5,38 +5,40 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
+from archscan.catalog.names import names, one_of
 from archscan.sources.lines import matches
 
-_FLAGS = re.compile(
-    rb"gencode|generate-code|(?:arch|code)=(?:compute|sm|lto)_(?![A-Za-z])|(?<![\w-])--?arch\b|gpu-architecture"
-    rb"|(?<!__)CUDA_?ARCH|ARCH_LIST|[\"'][A-Z_]{0,40}COMPUTE_CAP"
-    rb"|[\"']-D(?:[A-Z_]{1,40}_)?(?:SMS?|CCS?)="
+_SPELLED = (
+    r"gencode|generate-code|(?:arch|code)=(?:compute|sm|lto)_(?![A-Za-z])|(?<![\w-])--?arch\b|gpu-architecture"
+    r"|(?<!__)CUDA_?ARCH|ARCH_LIST|[\"'][A-Z_]{0,40}COMPUTE_CAP"
 )
-BUILDS = re.compile(
-    _FLAGS.pattern + rb"|nvcc|cuda_c?flags|Extension\(|\bload(?:_inline)?\(|cmake|(?:compute|sm)_[%{\"']"
-)
+_BUILDS = rb"nvcc|cuda_c?flags|Extension\(|\bload(?:_inline)?\(|cmake|(?:compute|sm)_[%{\"']"
 # One of these is in whatever the first pattern finds.
-_WORDS = (
-    b"gencode",
-    b"generate-code",
-    b"arch=",
-    b"code=",
-    b"-arch",
-    b"ARCH_LIST",
-    b"COMPUTE_CAP",
-    b"CUDA_ARCH",
-    b"CUDAARCH",
-    b"SM=",
-    b"SMS=",
-    b"CC=",
-    b"CCS=",
-)
-
+_WORDS = b"gencode generate-code arch= code= -arch ARCH_LIST COMPUTE_CAP CUDA_ARCH CUDAARCH".split()
 
 # A flag that names a chip in full, and what makes a list of a file that names no other one.
 _CHIP = re.compile(rb"-?(?:arch|code)=(?:compute|sm|lto)_(\d+[af]?)(?![\w{%])")
 _HANDS_ON = re.compile(rb"nvcc|cuda_c?flags|Extension\(|\bload(?:_inline)?\(|cmake|environ|getenv")
+
+
+@cache
+def _flags() -> tuple[re.Pattern[bytes], tuple[bytes, ...]]:
+    """Flags for nvcc and settings that hold architectures, `-DSMS=90`; and of what one has in it, one word at least."""
+    given = rf"[\"']-D(?:[A-Z_]{{1,40}}_)?(?:{one_of('settings').upper()})="
+    words = (f"{name}=".upper().encode() for name in names()["settings"])
+    return re.compile(f"{_SPELLED}|{given}".encode()), (*_WORDS, *words)
+
+
+@cache
+def _builds() -> re.Pattern[bytes]:
+    return re.compile(_flags()[0].pattern + b"|" + _BUILDS)
+
+
+def builds(code: bytes) -> bool:
+    """Whether code may have to do with a build: it names flags, nvcc, an extension module."""
+    return _builds().search(code) is not None
 
 
 def makes_flags(data: bytes) -> bool:
@@ -45,7 +47,8 @@ def makes_flags(data: bytes) -> bool:
     What a compiler of kernels is asked at run time for one chip (`--gpu-arch=sm_90a`) is no list of architectures.
     """
     chips: set[bytes] = set()
-    for flag in matches(_FLAGS, data, *_WORDS):
+    pattern, words = _flags()
+    for flag in matches(pattern, data, *words):
         chip = _CHIP.match(data, flag.start()) if data.endswith(b"gpu-", 0, flag.start()) else None
         if chip is None:
             return True
@@ -56,7 +59,7 @@ def makes_flags(data: bytes) -> bool:
 def code_makes_flags(data: bytes, tree: ast.Module) -> bool:
     """The same of what a file does: of its code, without comments and docstrings."""
     docstrings: set[int] | None = None
-    for match in _FLAGS.finditer(data):
+    for match in _flags()[0].finditer(data):
         begin = data.rfind(b"\n", 0, match.start()) + 1
         if _COMMENT.match(data, begin, match.start()):
             continue

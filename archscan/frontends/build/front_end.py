@@ -11,7 +11,7 @@ from archscan.frontends.build.gates import Evaluated, gates
 from archscan.frontends.build.interpreter import Constants, Function, Project, evaluate
 from archscan.frontends.build.literals import literals
 from archscan.frontends.build.questions import called_in, open_questions
-from archscan.frontends.build.request import ARCH_NAME, Request, inputs_of, spellings_of
+from archscan.frontends.build.request import Request, inputs_of, is_arch_name, spellings_of
 from archscan.frontends.build.syntax import Block, Listfile, Node, parse
 from archscan.frontends.protocol import Context
 from archscan.frontends.suppressions import suppressions
@@ -146,7 +146,7 @@ def _asks(listfile: Listfile) -> bool:
     while stack:
         node = stack.pop()
         if isinstance(node, Block):
-            if any(ARCH_NAME.search(argument.text) for part in node.parts for argument in part.head.arguments):
+            if any(is_arch_name(argument.text) for part in node.parts for argument in part.head.arguments):
                 return True
             stack += [inner for part in node.parts for inner in part.body]
     return False

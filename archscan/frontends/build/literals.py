@@ -9,7 +9,7 @@ from enum import Enum
 
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.images import Image, flag_images, list_entries, list_images
-from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.build.request import is_arch_name
 from archscan.frontends.build.syntax import Argument, Block, Command, Node
 
 _NOT_ARCH = re.compile(
@@ -158,14 +158,14 @@ def _of_property(command: Command, catalog: Catalog, within: Within) -> Iterator
 def _of_call(command: Command, catalog: Catalog, within: Within) -> Iterator[Literal]:
     """Lists among the arguments of a function: behind a keyword, several entries in one, or dotted ones."""
     for keyword, words in _by_keyword(command.arguments):
-        if ARCH_NAME.search(keyword):
+        if is_arch_name(keyword):
             yield from _made(Purpose.ARGUMENT, keyword, command, words, catalog, within)
     if command.name == "cuda_select_nvcc_arch_flags":
         yield from _made(Purpose.ARGUMENT, _first(command), command, command.arguments[1:], catalog, within)
         return
     for argument in command.arguments:
         entries = list_entries(argument.text)
-        if len(entries) > 1 or any("." in entry for entry in entries) or ARCH_NAME.search(command.name):
+        if len(entries) > 1 or any("." in entry for entry in entries) or is_arch_name(command.name):
             name = _first(command) if argument is not command.arguments[0] else command.name
             yield from _made(Purpose.ARGUMENT, name, command, (argument,), catalog, within)
 
@@ -194,7 +194,7 @@ def _made(
 
 def _is_meant(purpose: Purpose, name: str, text: str) -> bool:
     """Whether numbers that could be architectures are: by the name they get, or by their dots."""
-    if purpose is Purpose.PROPERTY or ARCH_NAME.search(name):
+    if purpose is Purpose.PROPERTY or is_arch_name(name):
         return True
     if _NOT_ARCH.search(name):
         return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.archlists import ArchList, flag_entries, maximal, named_list, places
-from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.build.request import is_arch_name
 from archscan.frontends.build.traced import HOLE, Text, Ways, cut, known, readable, shown
 from archscan.model.facts import Undecided
 from archscan.model.settings import ScanSettings
@@ -135,7 +135,7 @@ def of_command(text: Text, given: Given) -> Iterator[ArchList]:
     whole = shown(text)
     for match in _SETTING.finditer(whole):
         name = match["name"]
-        if not ARCH_NAME.search(name) and "CAPABILIT" not in name:
+        if not is_arch_name(name) and "CAPABILIT" not in name:
             continue
         group = next(g for g in ("double", "single", "bare") if match[g] is not None)
         value = cut(text, match.start(group), match.end(group))

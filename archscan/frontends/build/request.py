@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 
+from archscan.catalog.names import one_of
 from archscan.catalog.types import Catalog
 from archscan.frontends.build.images import entry_images, spelled
 from archscan.frontends.build.syntax import Block, Command, Listfile, Node
 from archscan.frontends.build.values import EMPTY, Value
 from archscan.model.target import Target
 
-ARCH_NAME = re.compile(
-    r"(?:^|_)(?:CUDA_?|GPU_?|NVCC_?|SM_?|TORCH_?)?(?:ARCH|ARCHS|ARCHES|ARCHITECTURES?|ARCH_LIST|ARCHLIST|CAPABILIT(?:Y|IES)"
-    r"|COMPUTE|SM|SMS|CC|CCS|GENCODES?|GPU_TARGETS|CUDAARCHS)(?:_|$)|CUDAARCHS",
-    re.IGNORECASE,
-)
 _FROM_OUTSIDE = re.compile(
     r"(?:ENV\{)?(?:CMAKE_CUDA_ARCHITECTURES|TORCH_CUDA_ARCH_LIST|CUDA_?ARCH(?:S|_LIST|ES|ITECTURES?)?|CUDAARCHS|GPU_ARCH(?:S|_LIST|ES)?"
     r"|\w+_(?:CUDA|GPU)_ARCH(?:S|_LIST|ES|ITECTURES?)?)\}?",
     re.IGNORECASE,
 )
-_LIST_NAME = re.compile(r"(?:^|_)(?:ARCHS|ARCHES|ARCH_?LIST|ARCHITECTURES|CAPABILITIES|SMS?|CCS)$", re.IGNORECASE)
 _FLAGS = re.compile(r"(?:CMAKE_CUDA_FLAGS|CUDA_NVCC_FLAGS|NVCC_FLAGS)(?:_\w+)?", re.IGNORECASE)
 _VERSION = re.compile(
     r"(?:CMAKE_CUDA_COMPILER_VERSION|CUDA(?:Toolkit|_TOOLKIT)?_VERSION)(?:_(STRING|MAJOR|MINOR))?", re.IGNORECASE
@@ -41,6 +37,21 @@ _SETTLED = {
     "MSVC": "",
     "APPLE": "",
 }
+
+
+def is_arch_name(name: str) -> bool:
+    """Whether a variable, keyword or function is one for architectures, by its name: KERNEL_ARCHS, NVCC_GENCODE."""
+    return _arch_name().search(name) is not None
+
+
+@cache
+def _arch_name() -> re.Pattern[str]:
+    words = rf"(?:(?:{one_of('makers')})_?)?(?:{one_of('lists', 'single')})"
+    return re.compile(rf"(?:^|_){words}(?:_|$)|{one_of('environment')}", re.IGNORECASE)
+
+
+def _is_list_name(name: str) -> bool:
+    return re.search(rf"(?:^|_)(?:{one_of('lists')})$", name, re.IGNORECASE) is not None
 
 
 @dataclass(frozen=True)
@@ -79,7 +90,7 @@ class Request:
 
     def entry(self, name: str) -> Value | None:
         """What a list of architectures holds that is given from outside; None if the name is not one of those."""
-        if self.target is None or not _LIST_NAME.search(name):
+        if self.target is None or not _is_list_name(name):
             return None
         return Value(spelled(self.target, self.spellings.get(name, "9.0" if self.dotted else "90")))
 
@@ -122,9 +133,9 @@ def inputs_of(listfile: Listfile, catalog: Catalog) -> dict[str, str]:
         if len(words) < 2 or not (words[0] in guarded or "CACHE" in words):
             continue
         first = words[1].split(";")[0]
-        if first in ("native", "all", "all-major", "Auto", "Common") and ARCH_NAME.search(words[0]):
+        if first in ("native", "all", "all-major", "Auto", "Common") and is_arch_name(words[0]):
             found.setdefault(words[0], "90")
-        elif entry_images(first, catalog) is not None and (ARCH_NAME.search(words[0]) or words[0] in guarded):
+        elif entry_images(first, catalog) is not None and (is_arch_name(words[0]) or words[0] in guarded):
             found.setdefault(words[0], first)
     return found
 
@@ -135,7 +146,7 @@ def settable(listfile: Listfile) -> tuple[str, ...]:
     for command, guarded in _commands(listfile.body, frozenset()):
         words = [argument.text for argument in command.arguments]
         is_set = command.name == "set" and len(words) > 1 and words[-1:] != ["INTERNAL"]
-        if is_set and ("CACHE" in words or words[0] in guarded) and ARCH_NAME.search(words[0]) and "$" not in words[0]:
+        if is_set and ("CACHE" in words or words[0] in guarded) and is_arch_name(words[0]) and "$" not in words[0]:
             found.append(words[0])
     return tuple(dict.fromkeys(found))
 

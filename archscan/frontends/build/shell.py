@@ -9,9 +9,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING
 
+from archscan.catalog.names import one_of
 from archscan.frontends.build.archlists import ArchList
 from archscan.frontends.build.reading import Given, Reading, finished, of_command, of_variable
-from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.build.request import is_arch_name
 from archscan.frontends.build.traced import (
     HOLE,
     MOST_WAYS,
@@ -246,7 +247,7 @@ class Script:
         """One word `NAME=a b c`, which was in quotes."""
         name, equals, _ = shown(text).partition("=")
         bare = name.removeprefix("-D")
-        if equals and ARCH_NAME.search(bare):
+        if equals and is_arch_name(bare):
             value = under(cut(text, len(name) + 1, len(shown(text))), self.asked)
             self.lists += of_variable(bare, (value,), self.toolkit, bare)
 
@@ -533,15 +534,19 @@ class Script:
         return (written(version),) if version is not None else None
 
 
-_COMPILER = re.compile(r"(?:.*[/\\])?(?:nvcc|nvc(?:\+\+)?|ptxas|cicc|clang(?:\+\+)?(?:-\d+)?)(?:\.exe)?")
 _OWN_OPTION = re.compile(r"--?arch(=.*)?")
+
+
+@cache
+def _compiler() -> re.Pattern[str]:
+    return re.compile(rf"(?:.*[/\\])?(?:{one_of('compilers')})(?:-\d+)?(?:\.exe)?")
 
 
 def _may_compile(words: list[Ways]) -> bool:
     """Whether a command names a compiler of kernels, or nobody knows which program it runs."""
     programs = [known(way) for word in words for way in word]
     unknown_program = any(known(way) is None for way in words[0])
-    return unknown_program or any(program is not None and _COMPILER.fullmatch(program) for program in programs)
+    return unknown_program or any(program is not None and _compiler().fullmatch(program) for program in programs)
 
 
 def _without_own_option(words: list[Ways]) -> list[Ways]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from archscan.frontends.build.archlists import ArchList, named_list
 from archscan.frontends.build.reading import Given, Reading, finished, of_command, of_variable
-from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.build.request import is_arch_name
 from archscan.frontends.build.shell import script_at
 from archscan.frontends.build.traced import Text, Ways, combined, readable, unknown, written
 
@@ -170,7 +170,7 @@ class _Workflow:
 
     def listed(self, node: SequenceNode, key: str, given: Given) -> bool:
         """A list of architectures under a name, as in a matrix."""
-        if not ARCH_NAME.search(key) or not node.value:
+        if not is_arch_name(key) or not node.value:
             return False
         parts = [part for item in node.value for part in (*self.value(item), *written(" "))]
         found = named_list(key, tuple(parts), given.catalog, given.release)
@@ -193,7 +193,7 @@ class _Workflow:
                     self.lists += of_variable(line[1], (way,), given, line[1])
             return
         for way in self.resolved(self.value(node), variables):
-            found = list(of_variable(key, (way,), given, key)) if ARCH_NAME.search(key) else []
+            found = list(of_variable(key, (way,), given, key)) if is_arch_name(key) else []
             self.lists += found or of_command(way, given)
 
     def script(self, node: ScalarNode, variables: dict[str, Ways], given: Given) -> dict[str, Ways]:

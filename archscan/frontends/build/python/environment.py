@@ -6,7 +6,7 @@ import ast
 
 from archscan.frontends.build.python.script import Script
 from archscan.frontends.build.python.values import Items, Str, Unknown, Value
-from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.build.request import is_arch_name
 from archscan.frontends.build.traced import written
 
 
@@ -22,7 +22,7 @@ def environment_call(
     if method == "pop":
         script.take_back(name)
     nothing = default is None and (len(arguments) > 1 or "default" in keywords) and method != "setdefault"
-    if nothing and script.given.is_default and not ARCH_NAME.search(name) and script.given.value(name) is None:
+    if nothing and script.given.is_default and not is_arch_name(name) and script.given.value(name) is None:
         return None
     return read_environment(script, name, default, required=False)
 
@@ -41,7 +41,7 @@ def read_environment(script: Script, name: str, default: Value, required: bool) 
         for run in default.runs:
             if run.at >= 0:
                 script.environment[run.at] = name
-        if not ARCH_NAME.search(name) and not script.given.is_default:
+        if not is_arch_name(name) and not script.given.is_default:
             return (
                 Unknown((name,))
                 if default.known in ("", "0", "1", "OFF", "ON", "FALSE", "TRUE", "False", "True")

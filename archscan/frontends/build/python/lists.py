@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
+from archscan.catalog.names import one_of
 from archscan.frontends.build.archlists import ArchList, consumer_of
 from archscan.frontends.build.python.script import Script
 from archscan.frontends.build.python.values import Str, Value, strings
 from archscan.frontends.build.reading import of_command, of_flags, of_variable
-from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.build.request import is_arch_name
 from archscan.frontends.build.traced import HOLE, Text, because, shown, under
 
 _ASKED = re.compile(r"environ|device_capability|get_device|native|nvidia-smi|nvidia_smi")
-_SETTING = re.compile(r"ARCH\w*(?::[A-Z]+)?=|-D ?(?:[A-Z_]+_)?(?:SMS?|CCS?)=")
 NUMBER_LEFT_OPEN = re.compile(r"(?:compute|sm)_" + HOLE)
 
 
@@ -28,7 +29,7 @@ def unread(script: Script, lists: tuple[ArchList, ...]) -> Iterator[tuple[int, s
                 continue
             names = because(text)
             at = next((r.at for r in text if r.at >= 0 and re.search(r"(?:compute|sm)_$", r.text or "")), -1)
-            if at < 0 or at in seen or at in made or any(_ASKED.search(n) or ARCH_NAME.search(n) for n in names):
+            if at < 0 or at in seen or at in made or any(_ASKED.search(n) or is_arch_name(n) for n in names):
                 continue
             seen.add(at)
             yield at, f"made of {', '.join(names[:3]) or 'something'}, which is not known"
@@ -55,6 +56,11 @@ def lists_of(script: Script) -> Iterator[ArchList]:
             yield from _named(script, name, value, whole)
 
 
+@cache
+def _setting() -> re.Pattern[str]:
+    return re.compile(rf"ARCH\w*(?::[A-Z]+)?=|-D ?(?:[A-Z_]+_)?(?:{one_of('settings').upper()})=")
+
+
 def _named(script: Script, name: str, value: Value, text: Text) -> Iterator[ArchList]:
     """The lists in one text that has a name or goes into a call."""
     given = script.given
@@ -64,7 +70,7 @@ def _named(script: Script, name: str, value: Value, text: Text) -> Iterator[Arch
         yield replace(flags, environment=environment)
         return
     label = environment or name
-    if label and (environment or consumer_of(label)) and ARCH_NAME.search(label):
+    if label and (environment or consumer_of(label)) and is_arch_name(label):
         yield from of_variable(label, (text,), given, environment)
-    elif _SETTING.search(shown(text)):
+    elif _setting().search(shown(text)):
         yield from of_command(text, given)

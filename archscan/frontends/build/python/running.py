@@ -7,7 +7,7 @@ import contextlib
 import re
 import warnings
 
-from archscan.frontends.build.flags import BUILDS, statements
+from archscan.frontends.build.flags import builds, statements
 from archscan.frontends.build.python.calling import run
 from archscan.frontends.build.python.expressions import EXPRESSIONS
 from archscan.frontends.build.python.script import Grammar, Leaves, Script
@@ -66,7 +66,7 @@ def _concerned(tree: ast.Module, data: bytes, starts: list[int]) -> list[ast.Fun
     texts = {
         node: data[starts[node.lineno - 1] : ends[node.end_lineno or node.lineno]] for node in (*functions, *assigned)
     }
-    found = {node for node, text in texts.items() if BUILDS.search(text)}
+    found = {node for node, text in texts.items() if builds(text)}
     names = {name for node in found for name in _names_of(node)}
     for _ in range(_MOST_ROUNDS):
         if not names:

@@ -6,7 +6,7 @@ import ast
 import contextlib
 from collections.abc import Callable
 
-from archscan.frontends.build.flags import BUILDS
+from archscan.frontends.build.flags import builds
 from archscan.frontends.build.python.operators import binary
 from archscan.frontends.build.python.script import Frame, Leaves, Refusal, Script, name_of
 from archscan.frontends.build.python.storing import asked_in_round, bound_by, iterated, store
@@ -45,7 +45,7 @@ def if_(script: Script, node: ast.If, frame: dict[str, Value]) -> None:
     looked = tuple(script.looked_in[before:])
     if answer is not None:
         note_left(script, node.orelse if answer else node.body, node.body if answer else node.orelse)
-        if looked and not answer and not node.orelse and BUILDS.search(script.source(node.body[0]).encode()):
+        if looked and not answer and not node.orelse and builds(script.source(node.body[0]).encode()):
             note_refusal(script, Refusal(script.offset(node), "", looked, silent=True))
         guarded(script, node.body if answer else node.orelse, frame, looked)
         return

@@ -21,7 +21,7 @@ from archscan.frontends.build.images import (
     loaded_by,
     suffix_features,
 )
-from archscan.frontends.build.request import ARCH_NAME
+from archscan.frontends.build.request import is_arch_name
 from archscan.frontends.python.gates.clamped_flags import Clamp, clamped_flags
 from archscan.frontends.python.gates.generated_flags import Looped, looped_flags
 from archscan.frontends.python.gates.reach import reach_of
@@ -152,7 +152,7 @@ def _default(node: Node, writer: _Writer) -> Gate | None:
     if whole is None:
         return None
     name, environment = _named(whole)
-    if not name or not ARCH_NAME.search(name):
+    if not name or not is_arch_name(name):
         return None
     if not environment and (not writer.makes_code or _is_looked_up(name, writer.data)):
         return None
