@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
+from archscan.analysis.effects import numbers_returned
 from archscan.catalog import load
-from archscan.frontends.cuda.blocks import outcome, stripped
+from archscan.frontends.cuda.blocks import block_of, outcome, stripped
 from archscan.model.gate import Does, Effect
 from archscan.model.settings import ScanSettings
 from archscan.pipeline import scan
@@ -214,3 +215,30 @@ def test_what_nobody_writes_is_read_in_time(code: bytes) -> None:
     started = time.process_time()
     outcome(stripped(code), 1)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("code", "returns"),
+    [
+        ("if (sm >= 90) return 228; return 99;", 2),
+        ("{ int n = f(); prepare(n); if (sm >= 90) { return 0x80u; } else if (n) return 1.5f; else return .5f; }", 3),
+        ("switch (sm) { case 80: case 86: return 1; case 90: { if (n) return 2; } break; default: return 3; }", 3),
+        ("return 99;", 0),  # it asks nothing
+        ("if (sm >= 90) return 228; return other();", 0),
+        ("if (sm >= 90) return -1; return 99;", 2),
+        ("if (sm >= 90) return -n; return 99;", 0),
+        ("if (sm >= 90) { n = 3; return 228; } return 99;", 0),
+        ("if (sm >= 90) { prepare(); return 228; } return 99;", 0),
+        ("if (++sm >= 90) return 228; return 99;", 0),
+        ("if (n) return 1; else if ((sm = get()) >= 90) return 228; return 99;", 0),
+        ("if (sm <= 90 && n != 2) return 228; return 99;", 2),  # what compares does not assign
+        ("switch (sm++) { case 90: return 1; } return 2;", 0),
+        ("switch (sm) { case 90: if (n) break; return 1; } return 2;", 0),  # who leaves by it is not told
+        ("for (auto m : table) if (m.sm == sm) return 8; return 4;", 0),
+        ("try { if (sm >= 90) return 228; } catch (...) { return 1; } return 99;", 0),
+        ("#if X\nif (sm >= 90) return 228;\n#endif\nreturn 99;", 0),
+        ("if (sm >= 90) throw 1; return 99;", 0),
+    ],
+)
+def test_a_body_that_asks_and_returns_numbers_is_told_from_one_that_does_more(code: str, returns: int) -> None:
+    assert numbers_returned(block_of(code.encode(), 1)) == returns

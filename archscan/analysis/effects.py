@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import dropwhile
 from typing import NamedTuple, Union
 
 from archscan.model.gate import NOTHING, Does, Effect
@@ -104,6 +105,7 @@ class Branch:
     has_else: bool = False
     met: bool = False  # somebody always meets the first condition
     built: bool = False  # which one runs is settled when it is built: #if
+    only_asks: bool = False  # conditions tell which one runs, and to ask them changes nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ class Outcome(NamedTuple):
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _PART = re.compile(r"::|->|\.")
 _NUMBER = re.compile(r"-\s*\d+")
+_LITERAL = re.compile(r"[-+]?\.?\d[\w.']*")
 _ENUMERATOR = re.compile(r"(?:\w+(?:::|\.))*\w+")
 _ARGUMENTS = re.compile(r"(?s)((?:\w+(?:::|\.))*\w+)\s*(?:<[^()]*>)?\s*[({].*[)}]$")
 _CALLED = re.compile(r"((?:\w+(?:::|\.))*\w+)\(")
@@ -265,6 +268,29 @@ def effect_of(block: Block, vocabulary: Vocabulary) -> Effect:
 def outcome_of(block: Block, vocabulary: Vocabulary) -> Outcome:
     """What a block does, and whether control never comes out at its end."""
     return _Classifier(vocabulary).outcome(block)
+
+
+def numbers_returned(block: Block) -> int:
+    """How many returns a block has that asks and returns numbers, and does nothing else; 0 for any other one.
+
+    What it does before it begins to ask is done for every target.
+    """
+    asking = tuple(dropwhile(lambda one: isinstance(one, (Call, Assign, Work)), block))
+    return (_numbers(asking) or 0) if asking and isinstance(asking[0], Branch) else 0
+
+
+def _numbers(block: Block) -> int | None:
+    """The returns of a block that only chooses a number; None where it does more."""
+    found = 0
+    for one in block:
+        if isinstance(one, Branch) and one.only_asks:
+            counts = [_numbers(arm) for arm in one.arms]
+        else:
+            counts = [1 if isinstance(one, Return) and _LITERAL.fullmatch(one.value or "") else None]
+        if None in counts:
+            return None
+        found += sum(count or 0 for count in counts)
+    return found
 
 
 class _Said(NamedTuple):

@@ -46,6 +46,7 @@ _IF_WORDS = re.compile(rb"\s*(?:constexpr|consteval)?\s*")
 _LABEL = re.compile(rb"(?:[A-Za-z_]\w*|case\b[^:;{}]*(?:::[^:;{}]*)*)\s*:(?!:)")
 _CASE = re.compile(rb"default\s*:(?!:)|case\b[^:;{}]*(?:::[^:;{}]*)*\s*:(?!:)")
 _DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(\w+)[ \t]*([^\n]*)")
+_CHANGES = re.compile(rb"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=|\[[^\]]*\]\s*[({]")  # also where a lambda may
 _CALLEE = re.compile(rb"((?:::)?[A-Za-z_]\w*(?:(?:::|\.|->)[A-Za-z_]\w*)*)\s*(?:<[^;(){}]{0,200}>)?\s*\(")
 _STREAM = re.compile(rb"((?:std::)?[A-Za-z_]\w*)\s*<<")
 _CALL = re.compile(rb"(?<![\w.>:])(?!(?:sizeof|alignof|decltype|defined|static_cast|reinterpret_cast|const_cast)\b)"
@@ -194,7 +195,7 @@ class _Reader:
                 return (Branch((self._one(),), line),)
             case b"switch":
                 self.pos = self._behind_parens(head.end())
-                return (self._switch(line),)
+                return (self._switch(line, self._only_asks(head.end())),)
             case b"do":
                 return self._do(line, head.end())
             case b"try":
@@ -230,7 +231,7 @@ class _Reader:
         words = _IF_WORDS.match(self.code, after)
         begin = words.end() if words is not None else after
         self.pos = self._behind_parens(begin)
-        condition = self.code[begin : self.pos]
+        condition, only_asks = self.code[begin : self.pos], self._only_asks(begin)
         arms = [self._one()]
         has_else = False
         while self._takes_else():
@@ -238,13 +239,19 @@ class _Reader:
             nested = _HEAD.match(self.code, self.pos)
             if nested is not None and nested[1] == b"if":
                 words = _IF_WORDS.match(self.code, nested.end())
-                self.pos = self._behind_parens(words.end() if words is not None else nested.end())
+                begin = words.end() if words is not None else nested.end()
+                self.pos = self._behind_parens(begin)
+                only_asks = only_asks and self._only_asks(begin)
                 arms.append(self._one())
             else:
                 arms.append(self._one())
                 has_else = True
                 break
-        return Branch(tuple(arms), line, has_else, _shared().search(condition) is not None)
+        return Branch(tuple(arms), line, has_else, _shared().search(condition) is not None, only_asks=only_asks)
+
+    def _only_asks(self, begin: int) -> bool:
+        """Whether a condition that begins at an offset, and ends here, changes nothing."""
+        return _CHANGES.search(self.code, begin, self.pos) is None
 
     def _takes_else(self) -> bool:
         at = _SPACES.match(self.code, self.pos)
@@ -254,7 +261,7 @@ class _Reader:
             return True
         return False
 
-    def _switch(self, line: int) -> Branch:
+    def _switch(self, line: int, only_asks: bool) -> Branch:
         """The cases of a switch; a break only leaves it."""
         self._blanks(semicolons=False)
         arms: list[list[Stmt]] = [[]]
@@ -276,7 +283,7 @@ class _Reader:
             else:
                 arms[-1].extend(self._statement())
         run = [arm for arm in arms if arm]  # a label without statements falls into the next one
-        return Branch(tuple(without_break(tuple(arm)) for arm in run), line, has_else)
+        return Branch(tuple(without_break(tuple(arm)) for arm in run), line, has_else, only_asks=only_asks)
 
     def _do(self, line: int, after: int) -> Block:
         self.pos = after

@@ -4,67 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import dropwhile
-
-from tree_sitter import Node
 
 from archscan.frontends.cuda.host.values import ConditionResult, Value
 from archscan.model.condition import both, surely
 from archscan.model.gate import Arm, Does, Effect, Gate
 
 _ON_THE_WAY = frozenset({Does.NOTHING, Does.SKIPS, Does.WORK})  # what stands there until the value is known
-_NESTING = 20  # statements inside each other; more are no table of numbers
-_BEFORE = frozenset({"declaration", "expression_statement"})
-_CHANGES = frozenset({"assignment_expression", "update_expression", "lambda_expression"})
-
-
-def numbers_returned(body: Node) -> int:
-    """How many returns a body has that asks and returns numbers, and does nothing else; 0 for any other one.
-
-    What it declares and calls before it begins to ask is done for every target.
-    """
-    children = [node for node in body.named_children if node.type != "comment"]
-    asking = list(dropwhile(lambda node: node.type in _BEFORE, children))
-    if not asking or asking[0].type not in ("if_statement", "switch_statement"):
-        return 0
-    counts = [_returns(node) for node in asking]
-    return 0 if None in counts else sum(count or 0 for count in counts)
-
-
-def _returns(node: Node, depth: int = 0) -> int | None:
-    """The returns of a statement that only chooses; None where it does more."""
-    if depth > _NESTING:
-        return None
-    inner = [child for child in node.named_children if child.type != "comment"]
-    match node.type:
-        case "return_statement":
-            return 1 if len(inner) == 1 and inner[0].type == "number_literal" else None
-        case "if_statement" | "switch_statement":
-            condition = node.child_by_field_name("condition")
-            if condition is None or _changes(condition):
-                return None
-            inner = [child for child in inner if child != condition]
-        case "case_statement":
-            value = node.child_by_field_name("value")
-            inner = [child for child in inner if child != value]
-            if inner and inner[-1].type == "break_statement":  # elsewhere the walk does not tell who leaves by it
-                inner.pop()
-        case "compound_statement" | "else_clause":
-            pass
-        case _:
-            return None
-    counts = [_returns(child, depth + 1) for child in inner]
-    return None if None in counts else sum(count or 0 for count in counts)
-
-
-def _changes(condition: Node) -> bool:
-    stack = [condition]
-    while stack:
-        node = stack.pop()
-        if node.type in _CHANGES:
-            return True
-        stack += node.named_children
-    return False
 
 
 def given(returns: Iterable[tuple[ConditionResult, Value]]) -> dict[int, int]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from tree_sitter import Node
 
 from archscan.frontends.cuda.host.asking import SHORTEST, places
-from archscan.frontends.cuda.host.constants import numbers_returned
 from archscan.frontends.cuda.host.expressions import expression, parser
 from archscan.frontends.cuda.host.naming_conventions import carries_capability, convention_of, is_member
 from archscan.frontends.cuda.host.out_parameters import filled
@@ -384,7 +383,7 @@ class Lowering(Statements):
             types=tuple(type_ for _, type_ in parameters),
             variadic=_has_pack(visit.header),
             is_sparse=self.sparse,
-            numbers=numbers_returned(body) if body is not None else 0,
+            numbers=self.summariser.numbers(self._bytes(body)) if body is not None else 0,
         )
 
     def name_lambda(self, name: str, node: Node, value: Expr) -> Expr:

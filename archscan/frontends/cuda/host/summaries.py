@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from archscan.analysis.effects import Outcome, outcome_of
+from archscan.analysis.effects import Outcome, numbers_returned, outcome_of
 from archscan.catalog.effects import effects
 from archscan.frontends.cuda.blocks import LONGEST, block_of, outcome, stripped, without_break
 from archscan.frontends.cuda.host.syntax import BlockEffect
@@ -23,6 +23,7 @@ _LEAVES = re.compile(
     rb"\b(?:return|throw|continue|break|goto)\b|(?i:trap|brkpt|assert|check|error|fail|fatal|panic|abort|exit|terminate|unreachable)"
     rb"|(?i:invalid_?control|not_?implemented)"
 )
+_RETURN = re.compile(rb"\breturn\b\s*([-+]?\.?\d)?")
 _BRACE = re.compile(rb"[{}]")
 _KEYWORDS = frozenset(
     b"if for while switch return sizeof throw catch else case do and or not alignof decltype static_cast const_cast "
@@ -71,6 +72,13 @@ class EffectClassifier:
     def effect(self, code: bytes, line: int) -> Effect:
         """Only what the code does, which begins at a line."""
         return outcome(stripped(code[:LONGEST]), line).effect
+
+    def numbers(self, code: bytes) -> int:
+        """How many returns a body has that asks and returns numbers, and does nothing else; 0 for any other one."""
+        if len(code) > LONGEST or not any(_RETURN.findall(code)):
+            return 0
+        plain = stripped(code)
+        return numbers_returned(block_of(plain, 1)) if all(_RETURN.findall(plain)) else 0
 
     def summary(self, code: bytes, place: Place, case: bool = False) -> BlockEffect:
         """What the code does, with its features at lines of the file; a `break` ends a case, and is no part of it."""
