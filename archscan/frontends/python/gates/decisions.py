@@ -83,7 +83,7 @@ def visit_while(scan: GateCollector, path: list[Node]) -> None:
     scan.traced()
     frame = scan.frame(path)
     asked = {text(n) for n in walk(condition) if n.type == "identifier"}
-    if asked & names_in(frame.scope, node):
+    if not asked.isdisjoint(names_in(frame.scope, node)):
         return  # it goes on until something comes out
     own = answer(scan.interpreter, condition, frame)
     if not is_gate(scan, [own], [condition], frame):

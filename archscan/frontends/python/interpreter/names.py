@@ -346,7 +346,7 @@ def _join(
             interpreter, name, frame, _match_arms(interpreter, node, frame), after, earlier, chain, start
         )
     if node.type in _REPLAYED:
-        held = _replayed(interpreter, frame, node, before, chain)
+        held = _replayed(interpreter, frame, node, chain)
         if held is not None and name in held:
             return held[name]
     if node.type == "try_statement":
@@ -395,18 +395,16 @@ def _happens(interpreter: Interpreter, frame: Frame, key: object, why: tuple[str
 _REPLAYED = frozenset({"for_statement", "while_statement", "try_statement"})
 
 
-def _replayed(
-    interpreter: Interpreter, frame: Frame, node: Node, before: list[Binding], chain: Chain
-) -> dict[str, Value] | None:
+def _replayed(interpreter: Interpreter, frame: Frame, node: Node, chain: Chain) -> dict[str, Value] | None:
     """What a loop or try statement leaves in the names that it binds; None where that is not followed. Remembered."""
-    key = (node.start_byte, len(before), "replayed")
+    key = (node.start_byte, END, "replayed")
     known = frame.memo.get(key)
     if known is None:
         frame.memo[key] = (None, ())  # what leads back to itself is not followed
         outer, interpreter.trace = interpreter.trace, []
         whole = interpreter.cut_short
         found = replayed(interpreter, frame, node, lambda name: _held_before(interpreter, frame, name, node, chain))
-        known = (found, distinct(interpreter.trace))
+        known = (found, () if found is None else distinct(interpreter.trace))
         interpreter.trace = outer
         if whole == interpreter.cut_short:
             frame.memo[key] = known
