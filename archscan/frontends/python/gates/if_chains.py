@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -76,11 +77,13 @@ def _ladder(scan: GateCollector, statement: Node, path: list[Node]) -> list[Node
     if block.type not in ("block", "module") or not _is_rung(statement):
         return [statement]
     frame = scan.frame(path)
+    runs = (list(run) for is_rung, run in groupby(statements(block), _is_rung) if is_rung)
+    beside = next(run for run in runs if statement in run)
 
     def rung(one: Node) -> Node | None:
-        return one if one == statement or (_is_rung(one) and _asks(scan, one, frame)) else None
+        return one if one == statement or _asks(scan, one, frame) else None
 
-    found = ladders(statements(block), rung, lambda _: False)  # one with an else is no rung
+    found = ladders(beside, rung, lambda _: False)  # one with an else is no rung
     return next(ladder for ladder in found if isinstance(ladder, list) and statement in ladder)
 
 
