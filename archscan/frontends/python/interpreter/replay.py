@@ -6,7 +6,7 @@ It follows what is told to the end: where a value, a condition, a call or what i
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -34,7 +34,7 @@ from archscan.frontends.python.interpreter.values import (
 )
 from archscan.frontends.python.source.scopes import CHANGING, Binding, Scope, arm_blocks, clauses
 from archscan.frontends.python.source.syntax import field as child
-from archscan.frontends.python.source.syntax import if_arms, operands, statements, text, walk
+from archscan.frontends.python.source.syntax import if_arms, operands, statements, text
 
 if TYPE_CHECKING:
     from archscan.frontends.python.interpreter.evaluate import Interpreter
@@ -68,8 +68,6 @@ def replayed(
     names = names_in(frame.scope, node)
     if any(not name.isidentifier() and not name.endswith("]") for name in names):
         return None  # an attribute may be that of any object
-    if node.type == "for_statement" and not _is_run_through(interpreter, frame, node, names):
-        return None
     held = {name: value for name in names if (value := before(name)) is not MISSING}
     run = _Replay(interpreter, frame, held, _bindings_in(frame.scope, node))
     try:
@@ -77,22 +75,6 @@ def replayed(
     except GiveUpError:
         return None
     return {name: value for name, value in run.held.items() if name in names} if live else None
-
-
-def _is_run_through(interpreter: Interpreter, frame: Frame, node: Node, names: Collection[str]) -> bool:
-    """Whether what a loop goes through may be told: asked first, for what its names hold before is dear to find."""
-    source = child(node, "right")
-    if source is None or any(text(part) in names for part in walk(source) if part.type == "identifier"):
-        return source is not None
-    return _items(interpreter, interpreter.evaluate(source, frame)) is not None
-
-
-def _items(interpreter: Interpreter, held: Value) -> tuple[Value, ...] | None:
-    """What a loop goes through in order, if that is told and can be followed."""
-    items = items_of(interpreter.lanes, held)
-    if items is None or len(items) > LONGEST_LOOP or is_mutable(tuple(items)):
-        return None
-    return None if type(held) is SetV and len(items) > 1 else items
 
 
 _LONGEST = 4000
@@ -296,8 +278,14 @@ class _Replay:
             raise GiveUpError
         frame = self._here()
         self._check(source, frame)
-        items = _items(self.interpreter, self.interpreter.evaluate(source, frame))
-        if items is None:
+        held = self.interpreter.evaluate(source, frame)
+        items = items_of(self.interpreter.lanes, held)
+        if (
+            items is None
+            or len(items) > LONGEST_LOOP
+            or is_mutable(tuple(items))
+            or (type(held) is SetV and len(items) > 1)
+        ):
             raise GiveUpError
         outer, self.broken = (self.broken, self.continued), 0
         for item in items:
