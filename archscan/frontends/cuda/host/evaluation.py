@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from archscan.frontends.cuda.host import values
+from archscan.frontends.cuda.host.answers import Answers
 from archscan.frontends.cuda.host.naming_conventions import (
     Seed,
     carries_capability,
@@ -18,7 +20,7 @@ from archscan.frontends.cuda.host.project import Defined, DefinedConstant
 from archscan.frontends.cuda.host.syntax import BOOLEAN, Expr, Function, Op, Return, dotted
 from archscan.frontends.cuda.host.traversal import parts, statements
 from archscan.frontends.cuda.host.truths import ConditionEvaluator, Scope
-from archscan.frontends.cuda.host.types import DEPTH, SAME, member_of_type, same_type
+from archscan.frontends.cuda.host.types import SAME, member_of_type, same_type
 from archscan.frontends.cuda.host.values import (
     Assumption,
     ConditionResult,
@@ -42,7 +44,6 @@ _TUPLES = frozenset({"make_pair", "make_tuple", "pair", "tuple", "forward_as_tup
 _COPIES = frozenset({"move", "forward", "to_string", "atoi", "stoi", "value", "load"})
 _EXTREMES = {"min": "<=", "max": ">="}
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-_MOST_STEPS = 5_000  # evaluations for one function: hostile or generated code must end
 _LONGEST_LIST = 64
 MEMBERSHIP = frozenset({"count", "contains", "binary_search", "any_of", "none_of"})  # answer yes or no
 _LOOKUPS = frozenset({"count", "contains", "find", "binary_search"})
@@ -51,15 +52,12 @@ _METADATA = frozenset({"kernel", "meta", "metadata", "cubin"})
 
 @dataclass
 class Evaluator(ConditionEvaluator):
-    """Evaluates against one project; the memo holds constants, which are the same everywhere."""
+    """Evaluates against one project, whose `answers` it shares with those of other files."""
 
     members: Mapping[str, Value] = field(default_factory=dict)
-    memo: dict[tuple[int, tuple[Value, ...]], Value] = field(default_factory=dict)
     bearing: frozenset[str] | None = None  # names that may hang on the architecture; None: any may
-    answers: dict[tuple[object, ...], Value] = field(default_factory=dict)  # what helpers returned for arguments
-    written: dict[tuple[int, int], dict[int, Value]] = field(default_factory=dict)  # what helpers fill, by position
+    answers: Answers = field(default_factory=Answers)
     placed: dict[tuple[int, str, int], tuple[Value, Value]] = field(default_factory=dict)  # answers, at their calls
-    steps: int = 0  # since the caller set it to zero
     spellings: Mapping[int, int] = field(init=False)
     floors: Mapping[int, int] = field(init=False)
 
@@ -67,17 +65,12 @@ class Evaluator(ConditionEvaluator):
         self.spellings = values.spellings(self.universe)
         self.floors = values.floors(self.universe)
 
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether the function in hand has cost so much that further values were left unknown."""
-        return self.steps > _MOST_STEPS
-
     # values
 
     def value(self, expr: Expr, scope: Scope) -> Value:
         """The value of an expression, per target; unknown once the function in hand has cost too much."""
-        self.steps += 1
-        if self.is_exhausted:
+        self.answers.steps += 1
+        if self.answers.are_exhausted:
             return unknown(expr.text)
         match expr.op:
             case Op.NUMBER:
@@ -151,7 +144,7 @@ class Evaluator(ConditionEvaluator):
         return unknown(text)
 
     def _constant(self, expr: Expr, scope: Scope) -> Value | None:
-        if scope.depth >= DEPTH:
+        if self.answers.end_at(scope.depth):
             return None
         found = self.names.constant(expr.name, expr.scope, scope.path)
         if not found or len(found) > 12:
@@ -189,22 +182,21 @@ class Evaluator(ConditionEvaluator):
         """The value of one definition; None where its #if is dead on every device target."""
         item = defined.constant
         args = tuple(self.value(t, scope) for t in expr.targs[: len(item.template)])
-        key = (id(item), args)
-        if key not in self.memo:
-            self.memo[key] = unknown(item.name)  # a definition by itself
+
+        def work() -> Value | None:
             env = dict(zip(item.template, args, strict=False))
             inner = scope.deeper(defined.path, env, None)
             live = self.guarded(item.guards, inner)
             found = self.value(item.value, inner)
             if live.assumed.no == self.universe.device and live.assumed.yes == 0:
-                self.memo[key] = Value((), Provenance(frozenset({"#dead"})))
-            elif item.value.op is not Op.NUMBER and found.basis.arch:
-                origin = Origin(defined.path, item.place.line, item.name)
-                self.memo[key] = found.based(Provenance(origins=frozenset({origin})))
-            else:
-                self.memo[key] = found
-        result = self.memo[key]
-        return None if "#dead" in result.basis.unknowns else result
+                return None
+            if item.value.op is Op.NUMBER or not found.basis.arch:
+                return found
+            origin = Origin(defined.path, item.place.line, item.name)
+            return found.based(Provenance(origins=frozenset({origin})))
+
+        itself: Value | None = unknown(item.name)
+        return self.answers.of((id(item), args), scope.depth, itself, work)
 
     def _field(self, expr: Expr, scope: Scope) -> Value:
         path = dotted(expr)
@@ -400,7 +392,7 @@ class Evaluator(ConditionEvaluator):
         return Value(merged(cases), given.basis | Provenance(supposed=(Assumption(same, True),)))
 
     def _helper(self, expr: Expr, args: tuple[Expr, ...], scope: Scope) -> Value | None:
-        if scope.depth >= DEPTH:
+        if self.answers.end_at(scope.depth):
             return None
         owner = expr.scope.rpartition("::")[2]
         alias = self.names.aliases.get(owner, ())
@@ -494,13 +486,11 @@ class Evaluator(ConditionEvaluator):
 
         bound = tuple((outer or {}).items())
         of_types = tuple((p, t.text) for p, t in (types or {}).items())
-        key = (id(defined.function), args, tuple(v for _, v in bound), scope.depth, of_types)
+        key = (id(defined.function), args, tuple(v for _, v in bound), of_types)
         if defined.function.name == "":  # a lambda sees the names around it
             return returned(self, defined, args, scope, outer or {})
-        if key not in self.answers:
-            self.answers[key] = unknown(defined.function.name)  # a function that calls itself
-            self.answers[key] = returned(self, defined, args, scope, outer or {}, types or {})
-        return self.answers[key]
+        work = partial(returned, self, defined, args, scope, outer or {}, types or {})
+        return self.answers.of(key, scope.depth, unknown(defined.function.name), work)
 
 
 def _bears(value: Value) -> bool:

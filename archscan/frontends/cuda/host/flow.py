@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from archscan.analysis.decisions import in_order, ladders
 from archscan.frontends.cuda.host.evaluation import Evaluator, chosen, is_boolean
@@ -33,7 +34,6 @@ from archscan.frontends.cuda.host.syntax import (
     dotted,
 )
 from archscan.frontends.cuda.host.truths import Scope
-from archscan.frontends.cuda.host.types import DEPTH
 from archscan.frontends.cuda.host.values import (
     NO_BASIS,
     ConditionResult,
@@ -254,19 +254,21 @@ class Interpreter:
         defined = only(
             self.evaluator.names.candidates(call.name, call.scope, self.path, len(call.args)), len(call.args)
         )
-        if defined is None or self.depth >= DEPTH or not (positions := filled(defined.function)):
+        answers = self.evaluator.answers
+        if defined is None or answers.end_at(self.depth) or not (positions := filled(defined.function)):
             return {}
-        key = id(defined.function), self.depth
-        found = self.evaluator.written.get(key)
-        if found is None:
-            inner = Interpreter(self.evaluator, defined.path, defined.function, self.depth + 1)
-            inner.run(defined.function.body)
-            found = self.evaluator.written[key] = {}
-            for position in positions:
-                name = defined.function.parameters[position]
-                value = inner.env.get(f"*{name}") or inner.env.get(name)
-                if value is not None and value.basis.arch and value.cases:
-                    found[position] = value
+        work = partial(self._fills, defined, positions)
+        return answers.of((id(defined.function), "fills"), self.depth, {}, work)
+
+    def _fills(self, defined: Defined, positions: Sequence[int]) -> dict[int, Value]:
+        inner = Interpreter(self.evaluator, defined.path, defined.function, self.depth + 1)
+        inner.run(defined.function.body)
+        found: dict[int, Value] = {}
+        for position in positions:
+            name = defined.function.parameters[position]
+            value = inner.env.get(f"*{name}") or inner.env.get(name)
+            if value is not None and value.basis.arch and value.cases:
+                found[position] = value
         return found
 
     def _lambda(self, call: Expr) -> None:

@@ -49,7 +49,7 @@ def host_facts(index: HostIndex, project: HostProject, liveness: PresenceMap, co
     """The gates, sites and undecided conditions of one file."""
     universe = context.catalog.universe
     index = project.again.get(index.path, index)
-    evaluator = Evaluator(universe, project.names, project.members, bearing=project.bearing)
+    evaluator = Evaluator(universe, project.names, project.members, project.bearing, project.answers)
     tested = frozenset(t.call.name for t in project.tests if t.call.name in project.names.functions)
     recorder = GateRecorder(
         index.path, evaluator, liveness, project.predicates, project.tables, tested, project.compiled_for(index.path)
@@ -57,14 +57,14 @@ def host_facts(index: HostIndex, project: HostProject, liveness: PresenceMap, co
     for function in index.unit.functions:
         if function.is_lambda:
             continue
-        evaluator.steps = 0
+        evaluator.answers.steps = 0
         first = len(recorder.gates)
         walk = Interpreter(evaluator, index.path, function, recorder=recorder)
         walk.run(function.body)
         if function.numbers and len(walk.returns) == function.numbers:
             numbers = constants.given(walk.returns)
             recorder.gates[first:] = [constants.told(g, numbers, universe.device) for g in recorder.gates[first:]]
-        if evaluator.is_exhausted:
+        if evaluator.answers.are_exhausted:
             reason = "the function holds more conditions than are evaluated; those at its end were left out"
             recorder.undecided.append(Undecided(function.place.line, function.name, reason))
     windows = [*_windows(index, project, evaluator), *_bounds_of_types(index, project, evaluator)]

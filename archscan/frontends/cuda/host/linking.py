@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from archscan.frontends.cuda.host.answers import Answers
 from archscan.frontends.cuda.host.asking import SHORTEST, fingerprint, is_known
 from archscan.frontends.cuda.host.bearing import bearing, resting_on, users_of
 from archscan.frontends.cuda.host.evaluation import Evaluator
@@ -58,6 +59,7 @@ class HostProject:
     again: Mapping[str, HostIndex] = field(default_factory=dict)  # files that were read again for helpers of others
     read_for: Mapping[str, frozenset[str]] = field(default_factory=dict)  # the helpers that each of them was read for
     bearing: frozenset[str] | None = None  # names that may hang on the architecture
+    answers: Answers = field(default_factory=Answers, compare=False)
 
     def said(self, question: Question) -> object:
         """What there is under a name: the files of definitions, else the values themselves."""
@@ -123,6 +125,7 @@ def linked(
         again=again,
         read_for=read_for,
         bearing=bearing(users, members),
+        answers=Answers(seen),
     )
 
 
@@ -174,7 +177,7 @@ def _answering(evaluator: Evaluator, among: frozenset[str]) -> Iterator[str]:
         if evaluator.bearing is not None and name not in evaluator.bearing:
             continue
         for one in defined:
-            evaluator.steps = 0
+            evaluator.answers.steps = 0
             scope = Scope(one.path, {}, one.function)
             basis = evaluator.called(one, (), scope).basis if answers(one.function) else NO_BASIS
             if basis.arch and not basis.compiled:
@@ -314,7 +317,7 @@ def _members(ordered: Iterable[HostIndex], evaluator: Evaluator) -> dict[str, Va
     recorder = _MemberRecorder(evaluator, {})
     for index in ordered:
         for function in index.unit.functions:
-            evaluator.steps = 0
+            evaluator.answers.steps = 0
             if any(_gives_member(s) for s in statements(function.body)):
                 Interpreter(evaluator, index.path, function, recorder=recorder).run(function.body)
     return {name: value for name, value in recorder.found.items() if value is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from archscan.frontends.cuda.host.answers import DEPTH
 from archscan.frontends.cuda.host.project import DefinedConstant
 from archscan.frontends.cuda.host.syntax import Expr, Op
 from archscan.frontends.cuda.host.values import (
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 SAME = frozenset({"is_same_v", "is_same"})
 _CHOSEN = frozenset({"conditional_t", "conditional"})
-DEPTH = 8  # calls, constants and aliases followed inside each other
 
 
 def member_of_type(evaluator: Evaluator, expr: Expr, scope: Scope) -> Value | None:
@@ -50,7 +50,7 @@ def _instantiated(evaluator: Evaluator, type_: Expr, member: str, scope: Scope) 
     """The constant of a class template for these arguments: that of the specialisation they meet, if any."""
     found = [d for d in evaluator.names.constants.get(member, ()) if d.constant.scope.rpartition("::")[2] == type_.name]
     general = [d for d in found if not d.constant.special]
-    if len(general) != 1 or scope.depth >= DEPTH:
+    if len(general) != 1 or evaluator.answers.end_at(scope.depth):
         return None
     args = [evaluator.value(t, scope) for t in type_.targs]
     parameters = evaluator.names.templates.get(type_.name, ())
