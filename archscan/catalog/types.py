@@ -232,12 +232,6 @@ class Toolkits:
         """The first release that compiles for a target; empty where none does."""
         return next((row.release for row in self.rows if row.takes(target)), "")
 
-    def last_for(self, target: Target) -> str:
-        """The last release that compiles for a target; empty where the newest does, or none."""
-        if self.rows[-1].takes(target):
-            return ""
-        return next((row.release for row in reversed(self.rows) if row.takes(target)), "")
-
 
 @dataclass(frozen=True)
 class KnownNames:

@@ -43,11 +43,6 @@ class Said:
     places: tuple[Related, ...] = ()  # in the sources
     error: int = 0
 
-    @property
-    def sentences(self) -> tuple[Note, ...]:
-        """What happens, what helps, and the rest, in this order."""
-        return (self.happens, self.helps, *self.notes)
-
 
 def names(images: Iterable[Image]) -> str:
     """The targets of images: `sm_70, sm_80`."""

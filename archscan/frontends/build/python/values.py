@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from archscan.frontends.build.traced import Run, Text, known, shown, under, unknown, written
+from archscan.frontends.build.traced import Run, Text, known, under, unknown, written
 
 if TYPE_CHECKING:
     import ast
@@ -198,8 +198,3 @@ def version_in(text: str) -> Release | None:
     """The version that a text begins with."""
     match = re.match(r"\s*v?(\d+(?:\.\d+)*)", text)
     return Release(tuple(int(part) for part in match[1].split("."))) if match else None
-
-
-def shown_value(value: Value) -> str:
-    """A value for people."""
-    return shown(text_of(value))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from archscan.frontends.python.interpreter.classes import class_member, evaluated, mro
 from archscan.frontends.python.interpreter.frames import MISSING
-from archscan.frontends.python.interpreter.lanewise import compare, items_of, truth_of
+from archscan.frontends.python.interpreter.lanewise import compare, truth_of
 from archscan.frontends.python.interpreter.values import (
     ClassV,
     FuncV,
@@ -151,12 +151,6 @@ def tested(interpreter: Interpreter, value: Value) -> Value:
         if found is not MISSING:
             return found
     return value
-
-
-def gone_through(interpreter: Interpreter, value: Value) -> Value:
-    """What a loop goes through: of an object what it gives for that."""
-    found = sent(interpreter, value, "__iter__")
-    return value if found is MISSING or items_of(interpreter.lanes, found) is None else found
 
 
 def carries(interpreter: Interpreter, value: Value) -> bool:

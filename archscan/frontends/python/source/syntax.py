@@ -13,7 +13,6 @@ from archscan.model.gate import Place
 
 _LANGUAGE = Language(tree_sitter_python.language())
 
-FUNCTIONS = frozenset({"function_definition", "lambda"})
 COMPOUND = frozenset(
     {"if_statement", "for_statement", "while_statement", "with_statement", "try_statement", "match_statement"}
 )
