@@ -87,34 +87,46 @@ class Forks:
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
+        self._under_way: set[Begun[Any]] = set()
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result | Died]:
-        """Results in the order of `items`; Died where a process was lost. Exceptions of `function` are raised here."""
+        """Results in the order of `items`; Died where a process was lost. Exceptions of `function` are raised here.
+
+        What has begun and is not done goes before them: it is what everything else will wait for.
+        """
         work = list(items)
-        with _Crew(function, work, min(self.jobs, len(work))) as crew:
+        with _Crew(function, work, min(self.jobs, len(work)), gives_way=bool(self._under_way)) as crew:
             yield from crew.results()
 
     def begun(self, function: Callable[[], Value]) -> Begun[Value]:
         """The value of a function that runs, and may fork more, in a process of its own: its memory goes with it."""
-        return Begun(function)
+        return Begun(function, self._under_way)
 
 
 class Begun(Generic[Value]):
     """What a function comes to that is under way in another process; a context that ends the process if it still is."""
 
-    def __init__(self, function: Callable[[], Value]) -> None:
-        self.crew: _Crew[None, Value] = _Crew(lambda _: function(), [None], 1)
+    def __init__(self, function: Callable[[], Value], under_way: set[Begun[Any]]) -> None:
+        def alone(_: None) -> Value:
+            under_way.clear()  # in the new process nothing is
+            return function()
+
+        self.crew: _Crew[None, Value] = _Crew(alone, [None], 1)
+        self._under_way = under_way
 
     def __enter__(self) -> Begun[Value]:
         self.crew.__enter__()
+        self._under_way.add(self)
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._under_way.discard(self)
         self.crew.__exit__()
 
     def value(self) -> Value:
         """The value, waited for; WorkerError if the function raised or its process died."""
         (answer,) = self.crew.results()
+        self._under_way.discard(self)
         if isinstance(answer, Died):
             raise WorkerError(f"the process that joins the files died ({answer.reason})")
         return answer
@@ -133,6 +145,7 @@ def first(begun: Sequence[Begun[Any]]) -> Begun[Any]:
 
 # Bytes that a worker may gather in memories of its own (parsed modules, evaluated conditions) before it is replaced.
 _MOST_GROWTH = 26 << 20
+_GIVES_WAY = 10  # how nice a worker is while something has begun that all others will wait for
 _RECORD = struct.Struct("<i")
 _HEADER = struct.Struct("<iq")
 
@@ -140,8 +153,11 @@ _HEADER = struct.Struct("<iq")
 class _Crew(Generic[Item, Result]):
     """The processes of one `map`. They take item numbers from one pipe and answer each through their own."""
 
-    def __init__(self, function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> None:
+    def __init__(
+        self, function: Callable[[Item], Result], items: Sequence[Item], jobs: int, gives_way: bool = False
+    ) -> None:
         self.function = function
+        self.gives_way = gives_way
         self.items = items
         self.jobs = jobs
         self.children: dict[int, int] = {}  # read end of a child's pipe -> process id
@@ -212,6 +228,8 @@ class _Crew(Generic[Item, Result]):
 
     def _serve(self, answers: int) -> None:
         """The life of a worker: take a number, say so, answer it; end when the queue is empty or it grew too large."""
+        if self.gives_way:
+            os.nice(_GIVES_WAY)
         born = _resident()
         while len(record := os.read(self.queue, _RECORD.size)) == _RECORD.size:
             (number,) = _RECORD.unpack(record)

@@ -566,6 +566,30 @@ def test_what_runs_apart_comes_back_or_says_why() -> None:
         value(lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
+def test_what_all_will_wait_for_goes_first() -> None:
+    from archscan import workers
+
+    forks = workers.Forks(2)
+    mine = os.nice(0)
+
+    def niceness() -> set[object]:
+        return set(forks.map(lambda _: os.nice(0), range(8)))
+
+    assert niceness() == {mine}
+    waiting, go = os.pipe()
+    with forks.begun(lambda: os.read(waiting, 1)) as slow, forks.begun(niceness) as other:
+        assert niceness() == {min(19, mine + 10)}
+        assert other.value() == {mine}  # in a process of its own nothing else is under way
+        os.write(go, b"x")
+        slow.value()
+        assert niceness() == {mine}
+    with forks.begun(lambda: None):
+        pass
+    assert niceness() == {mine}
+    os.close(waiting)
+    os.close(go)
+
+
 def test_of_what_runs_apart_the_first_that_is_ready_is_told() -> None:
     from archscan import workers
 
