@@ -27,7 +27,7 @@ class Seen:
 
     def reads(self) -> Reads:
         """All that was noted."""
-        items = [item for item, number in self._numbers.items() if self.mask >> number & 1]
+        items = [item for item, bit in zip(self._numbers, reversed(bin(self.mask)), strict=False) if bit == "1"]
         files = frozenset(item for item in items if isinstance(item, str))
         return Reads(files, frozenset(item for item in items if not isinstance(item, str)))
 
