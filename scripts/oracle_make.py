@@ -23,7 +23,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, OPENERS, Directive, scan
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, OPENERS, scan
+from archscan.frontends.cuda.preprocessor.events import Directive
 from archscan.sources.kinds import CUDA_SUFFIXES
 
 Row = dict[str, Any]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from archscan.frontends.cuda.preprocessor.deciding import asks, deciding, defining, gating
-from archscan.frontends.cuda.preprocessor.directives import Directive, scan
+from archscan.frontends.cuda.preprocessor.directives import scan
+from archscan.frontends.cuda.preprocessor.events import Directive
 
 SOURCE = b"""#if defined(_MSC_VER)
 #define EXPORT __declspec(dllexport)

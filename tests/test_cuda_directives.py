@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from archscan.frontends.cuda.preprocessor.directives import Events, scan
+from archscan.frontends.cuda.preprocessor.directives import scan
+from archscan.frontends.cuda.preprocessor.events import Events
 from archscan.frontends.cuda.preprocessor.structure import include_guards, structure
 
 

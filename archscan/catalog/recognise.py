@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from functools import cached_property, lru_cache
-from typing import TypeVar
+from collections.abc import Iterator
+from functools import lru_cache
 
-from archscan.catalog.features import pattern_heads
-from archscan.catalog.types import Catalog, Feature
+from archscan.catalog.feature_tables import FeatureTables, plain
+from archscan.catalog.types import Catalog
 from archscan.model.gate import FeatureUse
 
 _STRING = rb'"(?:[^"\\\n]|\\.)*"'
@@ -41,8 +40,6 @@ _ASM = re.compile(rb"\b(?:asm|__asm__|__asm)\b(?:\s|\\\n)*(?:volatile|__volatile
 _OPERANDS = re.compile(rb"[\w.:]*\s*(?:;|[%\[{]|\w+\s*[,;|])")
 _OPCODE = re.compile(rb"(?<![\w.:%])[a-z]\w*(?=\.)|%(?=[a-z])")
 _SPELLED = re.compile(r"\b[a-z]\w*(?:\.[a-zA-Z][\w:]*){2,}")  # an instruction with its modifiers, as comments have it
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_Key = TypeVar("_Key", bytes, str)
 _BLANKS = bytes(c if c == ord("\n") else ord(" ") for c in range(256))
 
 
@@ -51,6 +48,7 @@ class Recogniser:
 
     def __init__(self, catalog: Catalog) -> None:
         self._features = tuple(catalog.features.values())
+        self._tables = FeatureTables(self._features)
         self._known: dict[bytes, tuple[str, ...]] = {}
 
     def in_code(self, data: bytes) -> tuple[FeatureUse, ...]:
@@ -67,7 +65,9 @@ class Recogniser:
 
     def in_words(self, text: str) -> tuple[str, ...]:
         """The features that comments, docstrings or names speak of, in the catalog's order. Low confidence."""
-        named = {feature for match in self._words.finditer(_plain(text)) for feature in self._by_word[match[0]]}
+        named = {
+            feature for match in self._tables.words.finditer(plain(text)) for feature in self._tables.by_word[match[0]]
+        }
         named.update(self._spelled(text))
         return tuple(f.id for f in self._features if f.id in named) if named else ()
 
@@ -75,8 +75,8 @@ class Recogniser:
         """The features whose instructions a text spells out: `redux.sync.max.f32`."""
         for token in _SPELLED.findall(text):
             spelled = token.encode()
-            for feature_id in self._by_opcode.get(spelled.partition(b".")[0], ()):
-                pattern = self._by_id[feature_id].mnemonic
+            for feature_id in self._tables.by_opcode.get(spelled.partition(b".")[0], ()):
+                pattern = self._tables.by_id[feature_id].mnemonic
                 if pattern is not None and pattern.search(spelled):
                     yield feature_id
 
@@ -89,61 +89,32 @@ class Recogniser:
         if any(self._known[name] for name in names):
             for match in _IDENTIFIER.finditer(code):
                 yield from ((match.start(), feature) for feature in self._known[match[0]])
-        for heads, feature in self._with_code_patterns:
+        for heads, feature in self._tables.with_code_patterns:
             if feature.code_pattern is not None and not names.isdisjoint(heads):
                 yield from ((m.start(), feature.id) for m in feature.code_pattern.finditer(code))
 
     def _named(self, name: bytes) -> tuple[str, ...]:
         """The features that one identifier means."""
-        exact = self._exact.get(name, ())
-        if not self._any_pattern.fullmatch(name):
+        exact = self._tables.exact.get(name, ())
+        if not self._tables.any_pattern.fullmatch(name):
             return exact
         matching = (f.id for f in self._features if f.identifier_pattern and f.identifier_pattern.fullmatch(name))
         return tuple(dict.fromkeys((*exact, *matching)))
 
     def _in_literals(self, data: bytes, start: int, end: int) -> Iterator[tuple[int, str]]:
         """Offsets of instructions in adjacent literals; outside of asm() only where a statement begins."""
-        candidates = {f for opcode in set(_OPCODE.findall(data, start, end)) for f in self._by_opcode.get(opcode, ())}
+        candidates = {
+            f for opcode in set(_OPCODE.findall(data, start, end)) for f in self._tables.by_opcode.get(opcode, ())
+        }
         if not candidates:
             return
         run = data[start:end]
         text, is_asm = _joined(run), _ASM.search(data, max(0, start - 80), start) is not None
         for feature_id in candidates:
-            pattern = self._by_id[feature_id].mnemonic
+            pattern = self._tables.by_id[feature_id].mnemonic
             for match in pattern.finditer(text) if pattern else ():
                 if is_asm or _is_statement(text, match):
                     yield start + _offset(run, match.start()), feature_id
-
-    @cached_property
-    def _by_id(self) -> dict[str, Feature]:
-        return {f.id: f for f in self._features}
-
-    @cached_property
-    def _exact(self) -> dict[bytes, tuple[str, ...]]:
-        return _inverted((name.encode(), f.id) for f in self._features for name in f.identifiers)
-
-    @cached_property
-    def _by_opcode(self) -> dict[bytes, tuple[str, ...]]:
-        return _inverted((head, f.id) for f in self._features for head in _heads(f.mnemonics))
-
-    @cached_property
-    def _by_word(self) -> dict[str, tuple[str, ...]]:
-        return _inverted((_plain(word), f.id) for f in self._features for word in f.words)
-
-    @cached_property
-    def _any_pattern(self) -> re.Pattern[bytes]:
-        """All patterns of identifiers in one: most identifiers match none of them."""
-        patterns = [f"(?:{pattern})" for f in self._features for pattern in f.identifier_patterns]
-        return re.compile("|".join(patterns or ["(?!)"]).encode())
-
-    @cached_property
-    def _with_code_patterns(self) -> tuple[tuple[frozenset[bytes], Feature], ...]:
-        return tuple((frozenset(_heads(f.code_patterns)), f) for f in self._features if f.code_patterns)
-
-    @cached_property
-    def _words(self) -> re.Pattern[str]:
-        words = "|".join(re.escape(word) for word in sorted(self._by_word, key=len, reverse=True))
-        return re.compile(rf"(?<![a-z])(?:{words or '(?!)'})(?![a-z])")
 
 
 _PREPROCESSOR = re.compile(rb"^[ \t]*#(?:[^\n\\]|\\.)*", re.M | re.S)
@@ -230,22 +201,3 @@ def _offset(run: bytes, position: int) -> int:
             break
         lost += len(seam[0]) - len(_inserted(seam))
     return position + lost
-
-
-def _heads(patterns: Iterable[str]) -> tuple[bytes, ...]:
-    """The words that a match of the patterns can begin with; features.py has checked that every pattern names them."""
-    return tuple(head.encode() for pattern in patterns for head in pattern_heads(pattern) or ())
-
-
-def _plain(text: str) -> str:
-    """A text as words are looked up: humps and underscores are blanks, lower case."""
-    return _HUMP.sub(" ", text).replace("_", " ").lower()
-
-
-def _inverted(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, tuple[str, ...]]:
-    found: dict[_Key, tuple[str, ...]] = {}
-    for pair in pairs:
-        before: tuple[str, ...] = found.get(pair[0], ())
-        if pair[1] not in before:
-            found[pair[0]] = (*before, pair[1])
-    return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -54,6 +53,7 @@ class Callables:
     includes: Includes
     seen: Seen = field(default_factory=Seen)
     _reached: dict[int, Reached] = field(default_factory=dict)  # by identity of the vocabulary
+    _places: dict[str, tuple[str, ...]] = field(default_factory=dict)  # filled when it is asked for
 
     def in_words_of(self, vocabulary: Vocabulary) -> Reached:
         """What they reach; remembered."""
@@ -62,14 +62,16 @@ class Callables:
             found = self._reached[id(vocabulary)] = Reached(self, vocabulary)
         return found
 
-    @cached_property
+    @property
     def places(self) -> Mapping[str, tuple[str, ...]]:
         """Name -> the files that define it, in order."""
-        found: dict[str, dict[str, None]] = {}
-        for path in sorted(self.files):
-            for one in self.files[path].defined:
-                found.setdefault(one.name, {})[path] = None
-        return {name: tuple(paths) for name, paths in found.items()}
+        if not self._places:
+            found: dict[str, dict[str, None]] = {}
+            for path in sorted(self.files):
+                for one in self.files[path].defined:
+                    found.setdefault(one.name, {})[path] = None
+            self._places.update((name, tuple(paths)) for name, paths in found.items())
+        return self._places
 
     def defining(self, name: str) -> tuple[str, ...]:
         """The files that define a name, in order; noted."""

@@ -13,7 +13,7 @@ from archscan.frontends.cuda.constexpr import with_doubt
 from archscan.frontends.cuda.inventory import Named, named
 from archscan.frontends.cuda.lines import Lines
 from archscan.frontends.cuda.preprocessor import bodies
-from archscan.frontends.cuda.preprocessor.directives import Directive
+from archscan.frontends.cuda.preprocessor.events import Directive
 from archscan.frontends.cuda.preprocessor.index import LINES_ABOVE
 from archscan.frontends.cuda.preprocessor.walk import Stop
 from archscan.model.gate import Does, Effect, FeatureUse, Place

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, DEFINITIONS, INCLUDES, OPENERS, Directive
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, DEFINITIONS, INCLUDES, OPENERS
 from archscan.frontends.cuda.preprocessor.environment import names_architecture
+from archscan.frontends.cuda.preprocessor.events import Directive
 from archscan.frontends.cuda.preprocessor.macros import defined_name
 from archscan.frontends.cuda.preprocessor.tokens import names_in
 

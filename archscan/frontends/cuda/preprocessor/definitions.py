@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, DEFINITIONS, OPENERS, Directive
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, DEFINITIONS, OPENERS
+from archscan.frontends.cuda.preprocessor.events import Directive
 from archscan.frontends.cuda.preprocessor.macros import defined_name, parse_define
 from archscan.frontends.cuda.preprocessor.structure import include_guards
 from archscan.frontends.cuda.preprocessor.tokens import mentioned, names_in

@@ -8,36 +8,8 @@ substring search, so that hundreds of megabytes of generated code cost seconds. 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
 
-
-class Directive(NamedTuple):
-    """One logical directive line. Offsets are byte offsets: of `#`, and of the end of the logical line."""
-
-    name: str  # if, ifdef, ifndef, elif, else, endif, define, undef, include, ...
-    text: str  # what follows the name: comments out, continuations joined
-    start: int
-    end: int
-    line: int
-    end_line: int
-
-
-_directive: Callable[[tuple[Any, ...]], Directive] = partial(tuple.__new__, Directive)  # no Python code a row
-
-
-class Events(tuple[Directive, ...]):
-    """Directives that are kept: pickled by columns, as an index holds thousands and each would name its class."""
-
-    __slots__ = ()
-
-    def __new__(cls, rows: Iterable[Directive] = (), *columns: Sequence[Any]) -> Events:
-        return super().__new__(cls, map(_directive, zip(*columns, strict=True)) if columns else rows)
-
-    def __getnewargs__(self) -> tuple[object, ...]:
-        return ((), *zip(*self, strict=True))
-
+from archscan.frontends.cuda.preprocessor.events import Directive, directive_of
 
 CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
 OPENERS = frozenset({"if", "ifdef", "ifndef"})
@@ -274,7 +246,7 @@ class _Scanner:
             line = self.line = self.line + data.count(b"\n", self.counted, at)
             self.counted = at
             shown = _shown(text)
-            found.append(_directive((_NAMES[name], texts.setdefault(shown, shown), at, end, line, line)))
+            found.append(directive_of((_NAMES[name], texts.setdefault(shown, shown), at, end, line, line)))
             if end > limit:
                 return at
         return len(data)

@@ -21,8 +21,8 @@ from archscan.frontends.cuda.preprocessor.arms import (
     near,
 )
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
-from archscan.frontends.cuda.preprocessor.directives import Directive
 from archscan.frontends.cuda.preprocessor.environment import Compiler, names_architecture
+from archscan.frontends.cuda.preprocessor.events import Directive
 from archscan.frontends.cuda.preprocessor.index import DirectiveIndex
 from archscan.frontends.cuda.preprocessor.macros import chosen
 from archscan.frontends.cuda.preprocessor.project import MacroTable

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from archscan.frontends.cuda.lines import Lines
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, INCLUDES, Directive, Events, scan
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, INCLUDES, scan
 from archscan.frontends.cuda.preprocessor.environment import Compiler, names_architecture
+from archscan.frontends.cuda.preprocessor.events import Directive, Events
 from archscan.frontends.cuda.preprocessor.macros import defined_name
 from archscan.frontends.cuda.preprocessor.structure import Conditional, IncludeGuards, structure
 from archscan.frontends.cuda.preprocessor.target_macros import TargetCall, target_calls

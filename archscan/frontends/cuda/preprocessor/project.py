@@ -14,8 +14,9 @@ from archscan.frontends.cuda.memory import Linking
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
 from archscan.frontends.cuda.preprocessor.deciding import deciding, defining, gating, is_asked
 from archscan.frontends.cuda.preprocessor.definitions import Definitions, definitions, needed_names
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, INCLUDES, Directive
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, INCLUDES
 from archscan.frontends.cuda.preprocessor.environment import CUDA_VERSION, Compiler, names_architecture
+from archscan.frontends.cuda.preprocessor.events import Directive
 from archscan.frontends.cuda.preprocessor.index import DirectiveIndex, included
 from archscan.frontends.cuda.preprocessor.macros import MacroDefinitions, chosen, open_state
 from archscan.frontends.cuda.preprocessor.tokens import names_in

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archscan.frontends.cuda.preprocessor.conditions import condition_text
-from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, OPENERS, Directive
+from archscan.frontends.cuda.preprocessor.directives import CONDITIONALS, OPENERS
+from archscan.frontends.cuda.preprocessor.events import Directive
 from archscan.frontends.cuda.preprocessor.macros import defined_name
 
 _MIDDLE = frozenset({"elif", "elifdef", "elifndef", "else"})

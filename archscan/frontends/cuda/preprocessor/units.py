@@ -13,8 +13,8 @@ from functools import partial
 from typing import NamedTuple
 
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator
-from archscan.frontends.cuda.preprocessor.directives import Directive
 from archscan.frontends.cuda.preprocessor.environment import CUDA_VERSION, Compiler
+from archscan.frontends.cuda.preprocessor.events import Directive
 from archscan.frontends.cuda.preprocessor.macros import (
     Definition,
     MacroDefinitions,

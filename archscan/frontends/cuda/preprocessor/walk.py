@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from archscan.frontends.cuda.preprocessor.conditions import Evaluator, condition_text
-from archscan.frontends.cuda.preprocessor.directives import INCLUDES, OPENERS, Directive
+from archscan.frontends.cuda.preprocessor.directives import INCLUDES, OPENERS
 from archscan.frontends.cuda.preprocessor.environment import Compiler
+from archscan.frontends.cuda.preprocessor.events import Directive
 from archscan.frontends.cuda.preprocessor.macros import (
     UNDEFINED,
     Definition,

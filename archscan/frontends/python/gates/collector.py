@@ -35,6 +35,7 @@ from archscan.frontends.python.gates.tables import visit_pair, visit_reader, vis
 from archscan.frontends.python.interpreter.conditions import Answer
 from archscan.frontends.python.interpreter.evaluate import Interpreter
 from archscan.frontends.python.interpreter.frames import MISSING, Frame
+from archscan.frontends.python.interpreter.knowledge import UNSTATED
 from archscan.frontends.python.interpreter.runs import mixes
 from archscan.frontends.python.interpreter.values import FuncV, PartialV, depends
 from archscan.frontends.python.source.blocks import is_predicate, returns_in
@@ -122,7 +123,7 @@ class GateCollector:
         index, knowledge = self.module.index, self.interpreter.knowledge
         found = dict.fromkeys(index.deciding)
         for at, module, space, function in leading(self.module.data, index.deciding):
-            known = knowledge.constant(space) is not knowledge.MISSING or knowledge.holds(space)
+            known = knowledge.constant(space) is not UNSTATED or knowledge.holds(space)
             outside = self.interpreter.graph.absolute(module, self.module) is None and not known
             if outside and knowledge.call(f"{space}.{function}", function, self.interpreter.lanes) is None:
                 for one in (at, *spoken(self.module.data, at, index.deciding)):

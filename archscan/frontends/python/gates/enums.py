@@ -10,8 +10,9 @@ from archscan.frontends.python.gates.effects import caught
 from archscan.frontends.python.gates.lists import emit, names_targets
 from archscan.frontends.python.interpreter.classes import class_member
 from archscan.frontends.python.interpreter.conditions import answer_of
+from archscan.frontends.python.interpreter.containers import SetV
 from archscan.frontends.python.interpreter.lanewise import compare
-from archscan.frontends.python.interpreter.values import ClassV, MemberV, SetV, Value, depends, is_constant
+from archscan.frontends.python.interpreter.values import ClassV, MemberV, Value, depends, is_constant
 from archscan.frontends.python.source.syntax import arguments, line_of, operands, text
 from archscan.frontends.python.source.syntax import field as child
 from archscan.model.gate import Does, Effect, Kind, Layer, Related, Role

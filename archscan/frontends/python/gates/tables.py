@@ -18,9 +18,10 @@ from archscan.frontends.python.gates.lists import admitted, names_targets
 from archscan.frontends.python.gates.reach import reach_of
 from archscan.frontends.python.gates.switches import switched_on
 from archscan.frontends.python.interpreter.conditions import Answer, always, answer_of
+from archscan.frontends.python.interpreter.containers import ListV
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import compare
-from archscan.frontends.python.interpreter.values import Capability, ListV, Value, depends, is_constant
+from archscan.frontends.python.interpreter.values import Capability, Value, depends, is_constant
 from archscan.frontends.python.source.blocks import ends, returns_in, scope_of, symbols_in
 from archscan.frontends.python.source.syntax import (
     arguments,

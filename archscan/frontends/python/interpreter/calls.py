@@ -10,6 +10,7 @@ from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.annotations import returned_object
 from archscan.frontends.python.interpreter.classes import any_row, attribute, evaluated, mro, row
+from archscan.frontends.python.interpreter.containers import AlikeV, IterV, ListV, MatchV, SetV, ViewV
 from archscan.frontends.python.interpreter.frames import MISSING, VARIABLE, Frame, Lazy, Outcome
 from archscan.frontends.python.interpreter.lanewise import common_to, items_of, logical, truth_of
 from archscan.frontends.python.interpreter.operations import (
@@ -23,7 +24,6 @@ from archscan.frontends.python.interpreter.patterns import matched, version_of
 from archscan.frontends.python.interpreter.pure import ANY_ORDER, BUILTINS, PURE, applied, method_of
 from archscan.frontends.python.interpreter.special import ASKING, sent
 from archscan.frontends.python.interpreter.values import (
-    AlikeV,
     Assumed,
     BuiltinMethod,
     Capability,
@@ -32,18 +32,13 @@ from archscan.frontends.python.interpreter.values import (
     ExternalV,
     FuncV,
     InstanceV,
-    IterV,
-    ListV,
-    MatchV,
     ModuleV,
     PartialV,
     Partitioned,
     PatternV,
     PerTarget,
-    SetV,
     Unknown,
     Value,
-    ViewV,
     assume,
     depends,
     doubted,

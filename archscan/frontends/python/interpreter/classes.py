@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from archscan.frontends.python.interpreter.aliases import is_stored, spoiled_attribute
+from archscan.frontends.python.interpreter.containers import VersionV
 from archscan.frontends.python.interpreter.frames import END, MISSING, Frame, Lazy
-from archscan.frontends.python.interpreter.knowledge import Knowledge
+from archscan.frontends.python.interpreter.knowledge import UNSTATED
 from archscan.frontends.python.interpreter.lanewise import pairwise
 from archscan.frontends.python.interpreter.names import resolve
 from archscan.frontends.python.interpreter.operations import is_capability
@@ -28,7 +29,6 @@ from archscan.frontends.python.interpreter.values import (
     PropertiesV,
     Unknown,
     Value,
-    VersionV,
     any_of,
     assume,
     depends,
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from archscan.frontends.python.interpreter.evaluate import Interpreter
 
 
-_MISSING_CONSTANT = Knowledge.MISSING
-
-
 def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> Value:
     """An attribute of a value; `full` is the source text."""
     if isinstance(holder, Assumed):
@@ -70,7 +67,7 @@ def attribute(interpreter: Interpreter, holder: Value, name: str, full: str) -> 
         member = _MEMBER.search(dotted)
         if member is not None:
             return int(member[1])
-        return ExternalV(dotted) if known is _MISSING_CONSTANT else known
+        return ExternalV(dotted) if known is UNSTATED else known
     if isinstance(holder, Capability) and interpreter.seed(name) is not None:  # `arch.sm_version`
         return interpreter.seed(name)
     if isinstance(holder, (str, tuple, DictV, Capability, PatternV)) and not isinstance(holder, Unknown):

@@ -22,6 +22,7 @@ from archscan.frontends.python.interpreter.classes import (
     row,
     unchanged,
 )
+from archscan.frontends.python.interpreter.containers import AlikeV, IterV, ListV, SetV, ViewV
 from archscan.frontends.python.interpreter.frames import END, MISSING, NO_KEY, NO_SCOPE, Frame, Lazy
 from archscan.frontends.python.interpreter.lanewise import binary, compare, items_of, logical, truth_of
 from archscan.frontends.python.interpreter.loops import loop_names
@@ -40,7 +41,6 @@ from archscan.frontends.python.interpreter.special import (
     tested,
 )
 from archscan.frontends.python.interpreter.values import (
-    AlikeV,
     Assumed,
     Capability,
     ClassV,
@@ -48,14 +48,10 @@ from archscan.frontends.python.interpreter.values import (
     ExternalV,
     FuncV,
     InstanceV,
-    IterV,
-    ListV,
     Partitioned,
     PropertiesV,
-    SetV,
     Unknown,
     Value,
-    ViewV,
     depends,
     doubted,
     is_constant,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 from tree_sitter import Node
 
@@ -66,6 +66,9 @@ def speaks_of_chips(words: str) -> bool:
 _ASKS = re.compile(r"capab|sm_version|compute", re.IGNORECASE)
 
 
+UNSTATED = ExternalV("<missing>")  # of names that nothing is known of
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """A keyword, decorator or constructor whose argument lists the targets it admits."""
@@ -102,8 +105,6 @@ class Knowledge:
     defines: dict[str, str] = field(default_factory=dict)
     undefines: frozenset[str] = frozenset()
     generations: Generations = field(default_factory=Generations)
-
-    MISSING: ClassVar[ExternalV] = ExternalV("<missing>")
 
     def seed(self, name: str, lanes: PerTarget) -> Value | None:
         """What a bare, unresolved name carries by convention; None if it carries no target."""
@@ -165,8 +166,8 @@ class Knowledge:
         return any(name == dotted or name.startswith(f"{dotted}.") for name in told)
 
     def constant(self, dotted: str) -> Value:
-        """The assumed value of a name outside what was scanned (torch.version.hip), or MISSING."""
-        return self.constants.get(dotted, self.MISSING)
+        """The assumed value of a name outside what was scanned (torch.version.hip), or UNSTATED."""
+        return self.constants.get(dotted, UNSTATED)
 
     def variable(self, name: str) -> Value | None:
         """The value the user settled for an environment variable."""

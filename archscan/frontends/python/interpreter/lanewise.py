@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 from archscan.analysis.encodings import compared_with
+from archscan.frontends.python.interpreter.containers import AlikeV, IterV, ListV, SetV, VersionV, ViewV
 from archscan.frontends.python.interpreter.operations import (
     COMPARE,
     kleene,
@@ -14,7 +15,6 @@ from archscan.frontends.python.interpreter.operations import (
 )
 from archscan.frontends.python.interpreter.pure import ARITHMETIC, NotPlainError
 from archscan.frontends.python.interpreter.values import (
-    AlikeV,
     Assumed,
     Capability,
     Cases,
@@ -23,17 +23,12 @@ from archscan.frontends.python.interpreter.values import (
     ExternalV,
     FuncV,
     InstanceV,
-    IterV,
-    ListV,
     MemberV,
     ModuleV,
     Partitioned,
     PerTarget,
-    SetV,
     Unknown,
     Value,
-    VersionV,
-    ViewV,
     assume,
     chosen,
     depends,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.interpreter.containers import SetV
 from archscan.frontends.python.interpreter.frames import NO_SCOPE, Frame
 from archscan.frontends.python.interpreter.lanewise import compare, logical, truth_of
-from archscan.frontends.python.interpreter.values import Capability, SetV, Unknown, Value, depends, is_constant
+from archscan.frontends.python.interpreter.values import Capability, Unknown, Value, depends, is_constant
 from archscan.frontends.python.source.syntax import field as child
 from archscan.frontends.python.source.syntax import inner, operands, text
 

@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.interpreter.containers import ListV, SetV, ViewV
 from archscan.frontends.python.interpreter.frames import Frame
 from archscan.frontends.python.interpreter.lanewise import binary
 from archscan.frontends.python.interpreter.values import (
     DictV,
-    ListV,
     Partitioned,
     PerTarget,
-    SetV,
     Unknown,
     Value,
-    ViewV,
     depends,
     is_constant,
     is_mutable,

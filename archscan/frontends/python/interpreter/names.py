@@ -11,6 +11,7 @@ from tree_sitter import Node
 from archscan.frontends.python.interpreter.annotations import given_object, is_flag, is_of_another_kind
 from archscan.frontends.python.interpreter.branches import combine, met, taken
 from archscan.frontends.python.interpreter.changes import trusted
+from archscan.frontends.python.interpreter.containers import IterV
 from archscan.frontends.python.interpreter.decorators import decorated
 from archscan.frontends.python.interpreter.exceptions import cannot_raise, leaves_loop, suppressing
 from archscan.frontends.python.interpreter.frames import DEPTH, END, MISSING, NO_SCOPE, STEPS, Frame, Lazy, distinct
@@ -25,7 +26,6 @@ from archscan.frontends.python.interpreter.values import (
     ExternalV,
     FuncV,
     InstanceV,
-    IterV,
     ModuleV,
     PartialV,
     Unknown,

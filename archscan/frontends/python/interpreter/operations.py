@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from archscan.frontends.python.interpreter.containers import IterV, ListV, SetV, ViewV
 from archscan.frontends.python.interpreter.values import (
     Assumed,
     BuiltinMethod,
@@ -15,14 +16,10 @@ from archscan.frontends.python.interpreter.values import (
     ExternalV,
     FuncV,
     InstanceV,
-    IterV,
-    ListV,
     PerTarget,
     PropertiesV,
-    SetV,
     Unknown,
     Value,
-    ViewV,
     assume,
     chosen,
     depends,

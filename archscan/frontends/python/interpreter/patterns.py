@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from archscan.frontends.python.interpreter.containers import MatchV, VersionV
 from archscan.frontends.python.interpreter.operations import spellings
-from archscan.frontends.python.interpreter.values import Capability, MatchV, PatternV, Unknown, Value, VersionV, depends
+from archscan.frontends.python.interpreter.values import Capability, PatternV, Unknown, Value, depends
 from archscan.model.target import Target
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from archscan.frontends.python.interpreter.containers import IterV, ListV, SetV, ViewV
 from archscan.frontends.python.interpreter.frames import MISSING, Lazy
 from archscan.frontends.python.interpreter.values import (
     Assumed,
@@ -24,14 +25,10 @@ from archscan.frontends.python.interpreter.values import (
     DictV,
     ExternalV,
     FuncV,
-    IterV,
-    ListV,
     PartialV,
     Partitioned,
-    SetV,
     Unknown,
     Value,
-    ViewV,
 )
 
 if TYPE_CHECKING:

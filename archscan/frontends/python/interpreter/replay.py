@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
+from archscan.frontends.python.interpreter.containers import IterV, SetV
 from archscan.frontends.python.interpreter.frames import MISSING, NO_SCOPE, Frame
 from archscan.frontends.python.interpreter.lanewise import items_of, truth_of
 from archscan.frontends.python.interpreter.loops import loop_names
@@ -23,9 +24,7 @@ from archscan.frontends.python.interpreter.values import (
     Cases,
     DictV,
     ExternalV,
-    IterV,
     Partitioned,
-    SetV,
     Unknown,
     Value,
     is_constant,

@@ -12,6 +12,7 @@ from archscan.frontends.python.interpreter.aliases import spoiled
 from archscan.frontends.python.interpreter.branches import combine, met, taken
 from archscan.frontends.python.interpreter.calls import outcome_of
 from archscan.frontends.python.interpreter.classes import class_member, evaluated, mro
+from archscan.frontends.python.interpreter.containers import SetV
 from archscan.frontends.python.interpreter.exceptions import cannot_raise, suppressing
 from archscan.frontends.python.interpreter.frames import (
     DEPTH,
@@ -37,7 +38,6 @@ from archscan.frontends.python.interpreter.values import (
     FuncV,
     InstanceV,
     PartialV,
-    SetV,
     Unknown,
     Value,
     assume,

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from tree_sitter import Node
 
 from archscan.analysis.encodings import is_pair, text_form, written_like
+from archscan.frontends.python.interpreter.containers import IterV, ListV, SetV
 from archscan.model.condition import EVERY, Atom, Cond, asked, both, either, unnamed, without
 from archscan.model.condition import atoms as atoms_of
 from archscan.model.condition import renamed as renamed_condition
@@ -75,48 +76,6 @@ class Capability:
     """The target itself in an encoding nobody stated: the constant it meets decides. `text` = it is a string."""
 
     is_text: bool = False
-
-
-class ListV(tuple):  # type: ignore[type-arg]
-    """A list."""
-
-    __slots__ = ()
-
-
-class SetV(tuple):  # type: ignore[type-arg]
-    """A set, or what is gone through in an order that nobody can tell."""
-
-    __slots__ = ()
-
-
-class IterV(tuple):  # type: ignore[type-arg]
-    """What can be gone through once: a generator, `iter(…)`, `map(…)`."""
-
-    __slots__ = ()
-
-
-class AlikeV(ListV):
-    """One item that stands for any number of its like: what a comprehension makes of all devices."""
-
-    __slots__ = ()
-
-
-class ViewV(ListV):
-    """What is gone through like a list and is none: a range, the keys, values or pairs of a table."""
-
-    __slots__ = ()
-
-
-class VersionV(tuple):  # type: ignore[type-arg]
-    """The numbers of a version, zeros at the end left out."""
-
-    __slots__ = ()
-
-
-class MatchV(tuple):  # type: ignore[type-arg]
-    """A match of a regular expression: the whole text, then its groups."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
