@@ -242,3 +242,12 @@ def test_what_nobody_writes_is_read_in_time(code: bytes) -> None:
 )
 def test_a_body_that_asks_and_returns_numbers_is_told_from_one_that_does_more(code: str, returns: int) -> None:
     assert numbers_returned(block_of(code.encode(), 1)) == returns
+
+
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_a_comment_that_is_continued_goes_on_in_the_next_line(newline: bytes) -> None:
+    commented = b"// not here: \\" + newline + b"return 1;" + newline + b"launch();"
+    plain = b"// not here: " + newline + b"return 1;" + newline + b"launch();"
+    assert outcome(stripped(commented), 1).effect.does is Does.WORK
+    assert outcome(stripped(plain), 1).effect.does is Does.RETURNS
+    assert stripped(commented).count(b"\n") == commented.count(b"\n")  # lines stay

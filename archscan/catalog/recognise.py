@@ -11,9 +11,9 @@ from archscan.catalog.feature_tables import FeatureTables, plain
 from archscan.catalog.types import Catalog
 from archscan.model.gate import FeatureUse
 
-_STRING = rb'"(?:[^"\\\n]|\\.)*"'
+_STRING = rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
 _CHARACTER = rb"'(?<![0-9A-Fa-f]')(?:[^'\\\n]|\\.)+'"  # a digit before ' makes it a separator
-_COMMENT = rb"//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)"
+_COMMENT = rb"//[^\n\\]*(?:\\.[^\n\\]*)*|/\*.*?(?:\*/|\Z)"
 # What may stand between two literals of one text: blanks, continuations, a macro or parameter that inserts something.
 # Written so that no blank can be matched in two ways: hostile input must not make it backtrack.
 _GLUE = rb"(?:\s|\\\n)*(?:#?[A-Za-z_]\w*(?: ?\([^()\"]*\))?(?:\s|\\\n)*)?"
@@ -117,7 +117,7 @@ class Recogniser:
                     yield start + _offset(run, match.start()), feature_id
 
 
-_PREPROCESSOR = re.compile(rb"^[ \t]*#(?:[^\n\\]|\\.)*", re.M | re.S)
+_PREPROCESSOR = re.compile(rb"^[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*", re.M | re.S)
 
 
 def asm_texts(data: bytes) -> Iterator[tuple[int, bytes]]:

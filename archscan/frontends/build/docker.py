@@ -151,5 +151,5 @@ def _as_shell(data: bytes, start: int, end: int) -> bytes:
         if not part[lead:].startswith(b"--"):
             break
     if part.strip().startswith(b"["):
-        part = re.sub(rb'("(?:[^"\\]|\\.)*")|[\[\],]', lambda m: m[1] or b" ", part)
+        part = re.sub(rb'("[^"\\]*(?:\\.[^"\\]*)*")|[\[\],]', lambda m: m[1] or b" ", part)
     return data[:start] + part + data[end:]

@@ -31,7 +31,7 @@ from archscan.frontends.build.traced import (
     written,
 )
 
-_LINE = re.compile(rb"(?:[^\\\n]|\\.|\\\n)*(?:\n|\Z)", re.DOTALL)
+_LINE = re.compile(rb"[^\\\n]*(?:\\.[^\\\n]*)*(?:\n|\Z)", re.DOTALL)
 _ASSIGN = re.compile(
     r"[ \t]*(?:(?:export|override|private|unexport)[ \t]+)*"
     r"(?P<name>[^\s:#=+?!$()]+)[ \t]*(?P<op>\+=|\?=|!=|:{0,3}=)[ \t]*"

@@ -13,7 +13,7 @@ from archscan.frontends.build.reading import Given, Reading, finished
 
 _TOKEN = re.compile(
     r"(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)"
-    r"|(?P<string>f?'''.*?'''|f?'(?:[^'\\\n]|\\.)*')|(?P<number>0x[0-9a-fA-F]+|\d+)"
+    r"|(?P<string>f?'''.*?'''|f?'[^'\\\n]*(?:\\.[^'\\\n]*)*')|(?P<number>0x[0-9a-fA-F]+|\d+)"
     r"|(?P<name>[A-Za-z_]\w*)|(?P<operator>\+=|==|!=|<=|>=|[-+*/%<>=?:,.()\[\]{}])",
     re.DOTALL,
 )

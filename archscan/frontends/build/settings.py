@@ -10,8 +10,10 @@ from archscan.frontends.build.reading import Given, Reading, finished, of_comman
 from archscan.frontends.build.traced import Run, Text, unknown, written
 
 _ASSIGNMENT = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_PAIR = re.compile(r"\"((?:[^\"\\]|\\.)+)\"\s*:\s*(?:\{[^{}]*?\"value\"\s*:\s*)?\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
-_QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)'")
+_PAIR = re.compile(
+    r"\"((?:[^\"\\]|\\.)+)\"\s*:\s*(?:\{[^{}]*?\"value\"\s*:\s*)?\"([^\"\\]*(?:\\.[^\"\\]*)*)\"", re.DOTALL
+)
+_QUOTED = re.compile(r"\"([^\"\\\n]*(?:\\.[^\"\\\n]*)*)\"|'([^'\n]*)'")
 _MACRO = re.compile(r"\$(?:env|penv|vendor)?\{[^{}]*\}")
 _CONFIG = re.compile(r"^[ \t]*(?P<command>[a-z]+)(?::(?P<name>[\w.-]+))?[ \t]+(?P<options>.*)$", re.MULTILINE)
 _ARCHS = re.compile(r"cuda:archs=[\"']?([^\"'\s]+)")

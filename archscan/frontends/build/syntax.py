@@ -10,8 +10,8 @@ _SPACE = re.compile(rb"[ \t\r\n]*")
 _OPENING = re.compile(rb"\[(=*)\[\n?")
 _PLACEHOLDER = re.compile(rb"@[A-Za-z_]\w*@[ \t]*(?=\r?\n|$)")  # configure_file() puts commands there
 _NAME = re.compile(rb"([A-Za-z_]\w*)[ \t]*\(")
-_QUOTED = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_UNQUOTED = re.compile(rb'(?:[^\s()#"\\]|\\.|"(?:[^"\\\n]|\\.)*")+')
+_QUOTED = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_UNQUOTED = re.compile(rb'(?:[^\s()#"\\]|\\.|"[^"\\\n]*(?:\\.[^"\\\n]*)*")+')
 MAX_DEPTH = 60
 _ENDS = {
     "if": ("elseif", "else", "endif"),

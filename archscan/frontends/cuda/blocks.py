@@ -33,8 +33,8 @@ LONGEST = 1 << 15  # of longer code only the beginning is read
 _DEEPEST = 60  # statements in each other
 _LONGEST_TOLD = 2000  # bytes of a statement whose name and value are told
 
-_LITERAL = rb'"(?:[^"\\\n]|\\.)*"|\'(?<!\w\')(?:[^\'\\\n]|\\.)*\''
-_STRIP = re.compile(_LITERAL + rb"|//(?:[^\n]|\\\r?\n)*|/\*.*?(?:\*/|\Z)|\\\r?\n", re.S)
+_LITERAL = rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\'(?<!\w\')[^\'\\\n]*(?:\\.[^\'\\\n]*)*\''
+_STRIP = re.compile(_LITERAL + rb"|//[^\n\\]*(?:\\(?:\r?\n)?[^\n\\]*)*|/\*.*?(?:\*/|\Z)|\\\r?\n", re.S)
 _MARK = re.compile(_LITERAL + rb"|[(){};]|^[ \t]*#[ \t]*\w+", re.M)
 _BLANK = re.compile(rb"[\s;]*")
 _SPACES = re.compile(rb"\s+")
@@ -55,8 +55,8 @@ _CAST = re.compile(
     rb"(?:static_cast\s*<[^<>()]*>|[\w:<>]*(?:_t|float|half|int|long|short|char|double|bool|unsigned|bfloat16|\bT))"
     rb"\s*[({]\s*[\w.+-]*\s*[)}]"
 )
-_STRINGS = re.compile(rb'"(?:[^"\\\n]|\\.)*"(?:[ \t\r\n\\<]*"(?:[^"\\\n]|\\.)*")*')  # adjacent ones
-_STRING = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
+_STRINGS = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"(?:[ \t\r\n\\<]*"[^"\\\n]*(?:\\.[^"\\\n]*)*")*')  # adjacent ones
+_STRING = re.compile(rb'"([^"\\\n]*(?:\\.[^"\\\n]*)*)"')
 _IGNORED = re.compile(rb"(?:\(void\)\s*\(?[\w.\->\[\]]+\)?|(?:\w+::)+ignore\s*=.*|(?:__syntax_error__)?)", re.S)
 _CONSTANT = re.compile(
     rb"(?:(?:static|inline|const|constexpr|__device__|__constant__|__host__|[A-Z][A-Z0-9_]+|using|typedef)\s+)+"
@@ -88,7 +88,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
     text = match[0]
     if text.startswith((b'"', b"'")):
         return text
-    return b"\n" * text.count(b"\n") if text.startswith(b"/*") and b"\n" in text else b" "
+    return b"\n" * text.count(b"\n") if text.startswith(b"/") and b"\n" in text else b" "
 
 
 def message_of(code: bytes) -> str | None:

@@ -19,8 +19,8 @@ _TOKEN = re.compile(
 _ENDS = {
     b"'''": re.compile(rb"(?:[^\\']|\\.|'(?!''))*'''", re.S),
     b'"""': re.compile(rb'(?:[^\\"]|\\.|"(?!""))*"""', re.S),
-    b"'": re.compile(rb"(?:[^\\'\n]|\\.)*'", re.S),
-    b'"': re.compile(rb'(?:[^\\"\n]|\\.)*"', re.S),
+    b"'": re.compile(rb"[^\\'\n]*(?:\\.[^\\'\n]*)*'", re.S),
+    b'"': re.compile(rb'[^\\"\n]*(?:\\.[^\\"\n]*)*"', re.S),
 }
 _DIRECTIVE = re.compile(rb"(?:^|\\n)[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif|define|undef)\b", re.M)
 _ARCH_DIRECTIVE = re.compile(rb"#[ \t]*(?:if|ifdef|ifndef|elif|define)\b[^\n]*__CUDA_ARCH[^\n\\]*")

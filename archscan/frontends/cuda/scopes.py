@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 # Every alternative begins with a literal byte, so that the search skips to one of those bytes
 _STEP = re.compile(
-    rb'\{|\}|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|\'(?<!\w\')(?:[^\'\\\n]|\\.)*\'|\n[ \t]*#[ \t]*(?:if|el|endif)',
+    rb'\{|\}|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*|/\*.*?\*/'
+    rb"|'(?<!\w')[^'\\\n]*(?:\\.[^'\\\n]*)*'|\n[ \t]*#[ \t]*(?:if|el|endif)",
     re.S,
 )
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)

@@ -29,7 +29,7 @@ _DEFINE = re.compile(rb"[ \t]*#[ \t]*define\b")
 _CALLED = re.compile(rb"\s*[(<]")
 _NO_VALUE = re.compile(rb"\s*::|\s+(?!and\b|or\b|xor\b|not_eq\b|bitand\b|bitor\b)[A-Za-z_]")  # a namespace, a type
 _DECLARED = re.compile(rb"\b(?:class|typename|struct|enum|namespace|using|goto)\s+\Z")
-_TEXT = re.compile(rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)'")
+_TEXT = re.compile(rb"\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'(?:[^'\\\n]|\\.)'")
 _LONGEST_KEYWORD = 12
 _COMPILED = b"__CUDA_ARCH__"
 _NEXT = re.compile(rb"\n[ \t]*#[ \t]*(?:el|endif)")
@@ -64,7 +64,7 @@ class _Roles:
         if len(self._plain) > _MOST_KNOWN:
             self._plain.clear()
         name = word.decode("ascii")
-        if word[:1].isdigit() or _stem().search(name) is None:
+        if word[:1].isdigit() or _stem().search(name.lower()) is None:
             self._plain.add(word)
         elif _is_value_name(name):
             self._values.add(word)
@@ -79,7 +79,7 @@ _ROLES = _Roles()
 
 @cache
 def _stem() -> re.Pattern[str]:
-    return re.compile("|".join(stems()), re.IGNORECASE)
+    return re.compile("|".join(stems()).lower())
 
 
 def _is_value_name(name: str) -> bool:

@@ -31,7 +31,10 @@ _NOISE = frozenset(
     b"asm volatile min max get size data begin end push_back c_str printf alignas assert static_assert".split()
 )
 _CLASS = re.compile(rb"\b(?:struct|class)\s+(?:[A-Z_]+\s+)?(?:\w+\([^)]*\)\s*)?([A-Za-z_]\w*)[^;=()]*\Z")
-_TYPE = re.compile(rb"\b(?:typename|class|struct|using|enum|union)\s+(?:class\s+)?([A-Za-z_]\w*)")
+_TYPES = tuple(  # each begins with a word, which is found by searching: four times as fast as one alternation
+    re.compile(rb"%b(?<!\w%b)\s+(?:class\s+)?([A-Za-z_]\w*)" % (word, word))
+    for word in (b"typename", b"class", b"struct", b"using", b"enum", b"union")
+)
 _TEMPLATE = re.compile(rb"template(?<!\wtemplate)\s*<([^;{}()]{1,2000}?)>(?!\s*(?:class|typename)\b)")
 _PARAMETER = re.compile(rb"\b(?:typename|class)\s+([A-Za-z_]\w*)")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[^\n]*", re.M)
@@ -172,7 +175,8 @@ def functions(data: bytes, disk: str, vocabulary: Vocabulary, with_calls: bool) 
     defined = tuple(_definitions(data, with_calls))
     if not defined:
         return None
-    types = frozenset(m.decode("utf-8", "replace") for m in set(_TYPE.findall(data))) if with_calls else frozenset()
+    named = {m for pattern in _TYPES for m in pattern.findall(data)} if with_calls else set()
+    types = frozenset(m.decode("utf-8", "replace") for m in named)
     heads = b" ".join({m[1] for m in _TEMPLATE.finditer(data)}) if with_calls else b""
     parameters = frozenset(m.decode("utf-8", "replace") for m in set(_PARAMETER.findall(heads)))
     if disk:

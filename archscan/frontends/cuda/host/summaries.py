@@ -13,7 +13,7 @@ from archscan.frontends.cuda.blocks import LONGEST, block_of, outcome, stripped,
 from archscan.frontends.cuda.host.syntax import BlockEffect
 from archscan.model.gate import NOTHING, Effect, FeatureUse, Place
 
-_CODE_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+_CODE_STRING = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 _CALL = re.compile(rb"(?<![.>\w])([A-Za-z_]\w*)\s*(?:<[\w:,\s<>*&+\-.]*>)?\s*(?:\(|<<<)")
 _TEMPLATE_NAME = re.compile(rb"[<,]\s*(?:\w+::)*([A-Z]\w*)")
 _LAUNCHED = re.compile(

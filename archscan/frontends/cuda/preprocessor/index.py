@@ -8,8 +8,8 @@ file: what an arm does is worked out later, for the conditionals that turn out t
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -148,9 +148,9 @@ def _is_open(text: str, compiler: Compiler) -> bool:
 
 
 class _Defined:
-    """The macros that a file defines, and from where to where it names each of them."""
+    """The macros that some directives of a file define, and from where to where it names each of them."""
 
-    def __init__(self, data: bytes, events: Events) -> None:
+    def __init__(self, data: bytes, events: Iterable[Directive]) -> None:
         found = [(e.start, name.encode()) for e in events if e.name == "define" and (name := defined_name(e.text))]
         names = {name for _, name in found}
         first: dict[bytes, int] = {}
@@ -187,12 +187,12 @@ class _Least:
 
 
 def _surroundings(
-    data: bytes, conditionals: Iterable[Conditional], events: Events, brief: bool, compiler: Compiler
+    data: bytes, conditionals: Sequence[Conditional], events: Events, brief: bool, compiler: Compiler
 ) -> dict[int, Surroundings]:
-    if brief:
+    if brief or not conditionals:
         return dict.fromkeys((conditional.start for conditional in conditionals), _NOT_READ)
     scopes = Scopes(data, compiler.device_words)
-    defined = _Defined(data, events)
+    defined = _Defined(data, _inside(events, conditionals))
     loads = _loads(data, events)
     found: dict[int, Surroundings] = {}
     for conditional in conditionals:
@@ -202,6 +202,19 @@ def _surroundings(
         used = defined.used(conditional.start, conditional.end)
         found[conditional.start] = Surroundings(_scope(data, conditional, function), used, written, loaded)
     return found
+
+
+def _inside(events: Iterable[Directive], conditionals: Iterable[Conditional]) -> Iterator[Directive]:
+    """The directives that stand in one of the conditionals, which may stand in each other."""
+    outermost: list[Conditional] = []
+    for conditional in sorted(conditionals, key=lambda c: (c.start, -c.end)):
+        if not outermost or conditional.start >= outermost[-1].end:
+            outermost.append(conditional)
+    starts = [conditional.start for conditional in outermost]
+    for event in events:
+        at = bisect_right(starts, event.start) - 1
+        if at >= 0 and event.start < outermost[at].end:
+            yield event
 
 
 def _loads(data: bytes, events: Events) -> re.Pattern[bytes] | None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 _CALL = re.compile(rb"(NV_(?:IF_TARGET|IF_ELSE_TARGET|DISPATCH_TARGET))\s*\(")
 _IN_WORD = re.compile(rb"\w")
 _STEP = re.compile(
-    rb'(?P<skip>"(?:[^"\\\n]|\\.)*"|(?<!\w)\'(?:[^\'\\\n]|\\.)*\'|//[^\n]*|/\*.*?\*/)|(?P<mark>[(),])', re.S
+    rb'(?P<skip>"[^"\\\n]*(?:\\.[^"\\\n]*)*"|(?<!\w)\'[^\'\\\n]*(?:\\.[^\'\\\n]*)*\'|//[^\n]*|/\*.*?\*/)|(?P<mark>[(),])',
+    re.S,
 )
 _QUERY = re.compile(
     r"NV_(?:(PROVIDES_SM|IS_EXACTLY_SM|HAS_FEATURE_SM)_(\d+)([af]?)|(IS_DEVICE|IS_HOST|ANY_TARGET|NO_TARGET))"
