@@ -117,7 +117,7 @@ class Recogniser:
                     yield start + _offset(run, match.start()), feature_id
 
 
-_PREPROCESSOR = re.compile(rb"^[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*", re.M | re.S)
+_PREPROCESSOR = re.compile(rb"[ \t]*#[^\n\\]*(?:\\.[^\n\\]*)*", re.S)
 
 
 def asm_texts(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -131,7 +131,19 @@ def asm_texts(data: bytes) -> Iterator[tuple[int, bytes]]:
 def blank_literals(data: bytes) -> bytes:
     """The code with comments, literals and directives blanked; offsets and lines stay."""
     code, _, _ = _split(data)
-    return _blanked(code, [match.span() for match in _PREPROCESSOR.finditer(code)]) if b"#" in code else code
+    return _blanked(code, list(_directives(code)))
+
+
+def _directives(code: bytes) -> Iterator[_Span]:
+    """Where directives stand: from each `#` back to the line's beginning, no further than to what was looked at."""
+    begin, at = 0, code.find(b"#")
+    while at >= 0:
+        newline = code.rfind(b"\n", begin, at)
+        match = _PREPROCESSOR.match(code, newline + 1) if newline >= 0 or begin == 0 else None
+        begin = match.end() if match else at + 1
+        if match:
+            yield match.span()
+        at = code.find(b"#", begin)
 
 
 _Span = tuple[int, int]

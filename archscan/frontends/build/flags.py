@@ -20,7 +20,8 @@ _WORDS = b"gencode generate-code arch= code= -arch ARCH_LIST COMPUTE_CAP CUDA_AR
 
 # A flag that names a chip in full, and what makes a list of a file that names no other one.
 _CHIP = re.compile(rb"-?(?:arch|code)=(?:compute|sm|lto)_(\d+[af]?)(?![\w{%])")
-_HANDS_ON = re.compile(rb"nvcc|cuda_c?flags|Extension\(|\bload(?:_inline)?\(|cmake|environ|getenv")
+_TOOLS = (b"nvcc", b"cuda_cflags", b"cuda_flags", b"Extension(", b"cmake", b"environ", b"getenv")
+_LOADS = re.compile(rb"\bload(?:_inline)?\(")
 
 
 @cache
@@ -53,7 +54,12 @@ def makes_flags(data: bytes) -> bool:
         if chip is None:
             return True
         chips.add(chip[1])
-    return len(chips) > 1 or (bool(chips) and _HANDS_ON.search(data) is not None)
+    return len(chips) > 1 or (bool(chips) and _hands_on(data))
+
+
+def _hands_on(data: bytes) -> bool:
+    """Whether a file has anything to do with a build beside the flag that it names."""
+    return any(tool in data for tool in _TOOLS) or any(True for _ in matches(_LOADS, data, b"load"))
 
 
 def code_makes_flags(data: bytes, tree: ast.Module) -> bool:

@@ -27,7 +27,7 @@ from archscan.model.gate import Scope
 
 _BLANK = re.compile(rb"\s*")
 _EVENTS = CONDITIONALS | INCLUDES | {"define", "undef"}
-_ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.M)
+_ONCE = re.compile(rb"#[ \t]*pragma[ \t]+once\b")
 _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 _OUTPUT = re.compile(rb'"[=+]\w+"\s*\(\s*([A-Za-z_]\w*)')
 _LAUNCH = b"<<<"
@@ -126,7 +126,11 @@ def _torn(conditional: Conditional) -> Iterable[Undecided]:
 
 
 def _once(data: bytes) -> str:
-    return "#pragma" if b"once" in data and _ONCE.search(data) else ""
+    if b"once" in data:
+        for match in _ONCE.finditer(data):
+            if not data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip(b" \t"):
+                return "#pragma"
+    return ""
 
 
 def included(text: str) -> str:

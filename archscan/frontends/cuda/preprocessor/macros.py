@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -178,6 +179,7 @@ def parse_define(text: str) -> tuple[str, Definition] | None:
     return match[1], Definition(params, body)
 
 
+@lru_cache(maxsize=1 << 14)  # asked of each directive by several steps
 def defined_name(text: str) -> str:
     """The name in the text behind `#define`, `#undef`, `#ifdef` or `#ifndef`; empty if there is none."""
     match = _NAME.match(text)
