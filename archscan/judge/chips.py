@@ -8,13 +8,6 @@ from archscan.catalog.types import Catalog
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ARCH = re.compile(r"(?<![a-z0-9])(?:sm_?|cc_?)(\d{1,2})(\d|x)[af]?(?![0-9])", re.I)
-_CHIP_WORDS = (
-    (re.compile(r"volta", re.I), (7,)),
-    (re.compile(r"ampere", re.I), (8,)),
-    (re.compile(r"hopper", re.I), (9,)),
-    (re.compile(r"datacenter blackwell", re.I), (10,)),
-    (re.compile(r"(?:^|[^a-z])(?:umma|tcgen05)", re.I), (10, 11)),
-)
 
 
 def numbered(sm: int) -> str:
@@ -28,7 +21,7 @@ def chips_named(text: str, catalog: Catalog) -> frozenset[int]:
     known: set[int] = set()
     for major, minor in _ARCH.findall(_HUMP.sub("_", text)):
         known |= {sm for sm in catalog.architectures if sm // 10 == int(major) and minor.lower() in ("x", str(sm % 10))}
-    for pattern, majors in (*_CHIP_WORDS, *catalog.kernel_families):
+    for pattern, majors in catalog.kernel_families:
         if pattern.search(text):
             known |= {sm for sm in catalog.architectures if sm // 10 in majors}
     return frozenset(known)

@@ -35,6 +35,9 @@ class Scope:
     refused: int = 0  # the targets that a check above has turned away
     whole: Expr | None = None  # the condition that the expression is part of
 
+    def within(self, whole: Expr) -> Scope:
+        return Scope(self.path, self.env, self.function, self.depth, self.types, self.refused, whole)
+
     def deeper(self, path: str, env: Mapping[str, Value], function: Function | None) -> Scope:
         return Scope(path, env, function, self.depth + 1)
 
@@ -57,7 +60,7 @@ class ConditionEvaluator:
         (`refusing`), a requirement that is negated there (`!aligned`) is taken as kept instead.
         """
         if scope.whole is None:
-            scope = replace(scope, whole=expr)
+            scope = scope.within(expr)
         if expr.op is Op.UNARY and expr.name == "!":
             return self.condition(expr.args[0], scope, not negated, refusing)
         if expr.op is Op.BINARY and expr.name in ("&&", "||"):
