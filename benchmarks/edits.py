@@ -148,8 +148,8 @@ def section(package: Path, runs: int, leaf: str = "", header: str = "") -> list[
 
 
 def written(document: str, lines: Sequence[str]) -> str:
-    """A document with this section in place of the old one, else at its end."""
-    before, _, after = document.partition(HEADING + "\n")
+    """A document with this section, whose heading comes first, in place of the old one, else at its end."""
+    before, _, after = document.partition(f"\n{lines[0]}\n")
     rest = after[after.index("\n## ") + 1 :] if "\n## " in after else ""
     return "\n".join([before.rstrip(), "", *lines, *(["", rest] if rest else [""])])
 
