@@ -105,6 +105,20 @@ def test_an_answer_that_went_too_deep_holds_only_there() -> None:
     assert ask(DEPTH) is False and asked == [DEPTH - 1, DEPTH - 2, DEPTH]
 
 
+def test_what_rests_on_an_answer_that_went_too_deep_holds_only_there() -> None:
+    """Also where that answer was there already."""
+    answers = Answers()
+
+    def inner(depth: int) -> bool:
+        return answers.of("inner", depth, False, lambda: not answers.end_at(depth + 1))
+
+    def outer(depth: int) -> bool:
+        return answers.of("outer", depth, False, lambda: inner(depth + 1))
+
+    assert inner(DEPTH - 1) is False
+    assert [outer(depth) for depth in (DEPTH - 2, DEPTH - 3, DEPTH - 2)] == [False, True, False]
+
+
 def test_what_asks_in_a_circle_is_not_kept() -> None:
     answers = Answers()
 

@@ -30,8 +30,7 @@ class _Open:
         self.key = key
         self.steps = steps
         self.seen = seen
-        self.deepest = depth
-        self.is_cut = False  # calls were left out, for it stands too deep
+        self.deepest = depth  # from DEPTH on calls were left out: with more room it may be another answer
         self.is_circular = False  # something in it asked for what was open: another beginning gives another answer
 
 
@@ -59,12 +58,8 @@ class Answers:
 
     def end_at(self, depth: int) -> bool:
         """Whether calls are followed no further at a depth."""
-        ends = depth >= DEPTH
-        if self._open:
-            one = self._open[-1]
-            one.is_cut = one.is_cut or ends
-            one.deepest = max(one.deepest, depth)
-        return ends
+        self._went_to(depth)
+        return depth >= DEPTH
 
     def of(self, key: Hashable, depth: int, itself: Answer, work: Callable[[], Answer]) -> Answer:
         """What `work` returns at a depth, which the key tells all about; `itself` where it asks for itself."""
@@ -77,7 +72,7 @@ class Answers:
         if kept is not None and self.steps + kept.steps <= _MOST_STEPS:
             self.steps += kept.steps
             self._seen.mask |= kept.seen
-            self._rests_on(kept, depth)
+            self._went_to(depth + kept.height)
             answer: Answer = kept.answer
             return answer
         one = _Open(key, depth, self.steps, self._seen.mask)
@@ -98,14 +93,14 @@ class Answers:
         if self._open:
             around = self._open[-1]
             around.is_circular = around.is_circular or one.is_circular
-            around.is_cut = around.is_cut or one.is_cut
-        self._rests_on(kept, depth)
+        self._went_to(one.deepest)
         if one.is_circular or self.are_exhausted:
             return
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        self._kept[(one.key, depth) if one.is_cut else one.key] = kept
+        self._kept[(one.key, depth) if one.deepest >= DEPTH else one.key] = kept
 
-    def _rests_on(self, kept: _Kept, depth: int) -> None:
+    def _went_to(self, depth: int) -> None:
+        """Notes how deep what is being worked out went."""
         if self._open:
-            self._open[-1].deepest = max(self._open[-1].deepest, depth + kept.height)
+            self._open[-1].deepest = max(self._open[-1].deepest, depth)
