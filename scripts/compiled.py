@@ -3,8 +3,8 @@
     python scripts/compiled.py --python VENV/bin/python PATH...   # that Python has a compiled wheel installed
     python scripts/compiled.py --compiled PATH...                 # this Python has: the checkout is run by its sources
 
-Prints one line a path and number of processes, with the ratio of the CPU times (compiled / pure). Exit 1 = they differ,
-or the other one is not compiled.
+Prints one line a path and number of processes, with the ratio of the CPU times (compiled / pure), and whether a scan
+that reads what another one has cached says the same. Exit 1 = they differ, or the other one is not compiled.
 """
 
 from __future__ import annotations
@@ -41,16 +41,21 @@ def main() -> int:
 def _compared(native: str, path: str, jobs: int) -> int:
     pure, slow = _run(sys.executable, path, jobs, {"PYTHONPATH": str(ROOT)})
     compiled, fast = _run(native, path, jobs, {})
-    same = pure == compiled and pure != b""
+    with tempfile.TemporaryDirectory() as cache:
+        _run(native, path, jobs, {"XDG_CACHE_HOME": cache}, "sm90")  # another target's report of the same facts
+        again, _ = _run(native, path, jobs, {"XDG_CACHE_HOME": cache})
+    same, told = pure == compiled and pure != b"", again == pure
     print(
-        f"{Path(path).name} -j {jobs}: {'equal' if same else 'DIFFERENT'}, {len(pure):,} bytes, CPU {fast / slow:.2f}"
+        f"{Path(path).name} -j {jobs}: {'equal' if same else 'DIFFERENT'}, {len(pure):,} bytes, CPU {fast / slow:.2f};"
+        f" from a cache {'equal' if told else 'DIFFERENT'}"
     )
-    return 0 if same else 1
+    return 0 if same and told else 1
 
 
-def _run(python: str, path: str, jobs: int, more: dict[str, str]) -> tuple[bytes, float]:
-    """What it writes, and the CPU seconds that it takes."""
-    command = [python, "-m", "archscan", "--target", "sm120", "--isolated", "--no-cache", f"-j{jobs}", "--all-gates"]
+def _run(python: str, path: str, jobs: int, more: dict[str, str], target: str = "sm120") -> tuple[bytes, float]:
+    """What it writes, and the CPU seconds that it takes; without a cache unless `more` says where one is."""
+    command = [python, "-m", "archscan", "--target", target, "--isolated", f"-j{jobs}", "--all-gates"]
+    command += [] if "XDG_CACHE_HOME" in more else ["--no-cache"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | more
     before = os.times()
     done = subprocess.run(

@@ -218,7 +218,7 @@ class PerTarget:
 
     def __init__(self, universe: Universe, shared: Mapping[int, int] | None = None) -> None:
         self.universe = universe
-        memory = shared or {}  # bytes of shared memory that a block can opt in to, by SM
+        self._shared = memory = shared or {}  # bytes of shared memory that a block can opt in to, by SM
         self.all = universe.device
         lanes: dict[int, int] = {}
         for target in universe.targets:
@@ -230,6 +230,9 @@ class PerTarget:
         self.sm = self.by_target(lambda t: t.sm)
         self.pair = self.by_target(lambda t: (t.major, t.minor))
         self.shared = self.by_target(lambda t: memory.get(t.sm, Unknown(("shared memory",), True)))
+
+    def __reduce__(self) -> tuple[type[PerTarget], tuple[Universe, Mapping[int, int]]]:
+        return PerTarget, (self.universe, self._shared)
 
     def by_target(self, what: Callable[[Target], Value]) -> Value:
         """The value `what` has on every lane."""
