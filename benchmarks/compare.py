@@ -294,7 +294,8 @@ def measured_part(part: str, corpora: Path, packages: Sequence[str], runs: int, 
     """One section of docs/benchmarks.md, its heading first."""
     today = datetime.datetime.now(datetime.timezone.utc).date()
     said = f"Measured on {today} on {machine()}; load average at the start {os.getloadavg()[0]:.1f}."
-    said = f"{said}\nMedians of {runs} run{'s' if runs > 1 else ''} of whole processes, files in the page cache."
+    how = "One run" if runs == 1 else f"Medians of {runs} runs"
+    said = f"{said}\n{how} of whole processes, files in the page cache."
     match part:
         case "tools":
             return ["## The same question, other tools", "", said, "", *table(corpora, packages, runs, work)]
