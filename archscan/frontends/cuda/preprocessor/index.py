@@ -127,9 +127,12 @@ def _torn(conditional: Conditional) -> Iterable[Undecided]:
 
 def _once(data: bytes) -> str:
     if b"once" in data:
+        seen = 0
         for match in _ONCE.finditer(data):
-            if not data[data.rfind(b"\n", 0, match.start()) + 1 : match.start()].strip(b" \t"):
+            newline = data.rfind(b"\n", seen, match.start())
+            if (newline >= 0 or seen == 0) and not data[newline + 1 : match.start()].strip(b" \t"):
                 return "#pragma"
+            seen = match.end()
     return ""
 
 
